@@ -1,0 +1,199 @@
+# rondo.cmake: the vocabulary of our CMakeLists.txt files.
+#
+#   rondo_module(<name> [CHECKED] [SOURCES <file>...] [DEPENDS <module>...]
+#                [LINKS <target>...] [PACKAGES "<find_package arguments>"...])
+#   rondo_tests(<module> SOURCES <file>... [NAME <name>] [LINKS <target>...] [TIMEOUT <seconds>])
+#   rondo_model_tests(<module> ...)      the same, against the checked variant
+#   rondo_examples(<module> <name>... [LINKS <target>...])
+#   rondo_benches(<module> <name>... [LINKS <target>...])
+
+include(GNUInstallDirs)
+include(GoogleTest)
+
+# find_package is called in a module's folder, but its targets are linked from everywhere.
+set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON)
+
+if(PROJECT_IS_TOP_LEVEL)
+  set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+  find_program(RONDO_CCACHE ccache)
+  mark_as_advanced(RONDO_CCACHE)
+  if(RONDO_CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
+    # ccache may only cache a file that uses a precompiled header when told not to mind these.
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+      ${RONDO_CCACHE})
+  endif()
+endif()
+
+# What every target of ours is compiled with; nothing of it reaches a user of the library.
+function(rondo_compile_like_ours target)
+  set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)
+  if(PROJECT_IS_TOP_LEVEL)
+    target_compile_options(${target} PRIVATE
+      -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+      $<$<CXX_COMPILER_ID:GNU>:-Wno-attributes=clang::>)
+  endif()
+endfunction()
+
+# Adds <root>/<module> for each module that exists there, dependencies first.
+function(rondo_add_folders root)
+  foreach(module IN LISTS RONDO_MODULES)
+    if(NOT EXISTS ${PROJECT_SOURCE_DIR}/${root}/${module}/CMakeLists.txt)
+      continue()
+    elseif(root STREQUAL "src" OR TARGET rondo::${module})
+      add_subdirectory(${root}/${module})
+    endif()
+  endforeach()
+endfunction()
+
+# A library target rondo::<name>: static, or an interface when it has no sources.
+#
+# CHECKED makes rondo::<name>_checked as well: the same sources with RONDO_CHECKED=1, that is with
+# the atomics, mutexes and parking of the model checker. Both variants define the same names, so
+# one program must never link both; the property RONDO_POLICY makes CMake refuse it. A module with
+# no dependencies and no checked variant (check itself) is the same in both worlds.
+#
+# PACKAGES are looked for here and again by whoever uses the installed module. When one is missing
+# the module is left out, with a line saying so.
+function(rondo_module name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "CHECKED" "" "SOURCES;DEPENDS;LINKS;PACKAGES")
+  foreach(package IN LISTS arg_PACKAGES)
+    separate_arguments(find UNIX_COMMAND "${package}")
+    list(GET find 0 found)
+    find_package(${find} QUIET)
+    if(NOT ${found}_FOUND)
+      message(STATUS "rondo::${name} is left out: ${package} was not found")
+      return()
+    endif()
+  endforeach()
+
+  rondo_module_variant(rondo_${name} ${name})
+  set(targets rondo_${name})
+  foreach(dependency IN LISTS arg_DEPENDS)
+    target_link_libraries(rondo_${name} ${scope} rondo::${dependency})
+  endforeach()
+  if(arg_CHECKED OR arg_DEPENDS)
+    rondo_set_policy(rondo_${name} real)
+  endif()
+
+  if(arg_CHECKED)
+    rondo_module_variant(rondo_${name}_checked ${name}_checked)
+    list(APPEND targets rondo_${name}_checked)
+    foreach(dependency IN LISTS arg_DEPENDS)
+      if(TARGET rondo::${dependency}_checked)
+        set(dependency ${dependency}_checked)
+      endif()
+      target_link_libraries(rondo_${name}_checked ${scope} rondo::${dependency})
+    endforeach()
+    target_link_libraries(rondo_${name}_checked ${scope} rondo::check)
+    target_compile_definitions(rondo_${name}_checked ${scope} RONDO_CHECKED=1)
+    rondo_set_policy(rondo_${name}_checked checked)
+    list(APPEND arg_DEPENDS check)
+  endif()
+
+  if(RONDO_INSTALL)
+    rondo_install_module(${name} "${targets}" "${arg_DEPENDS}" "${arg_PACKAGES}")
+  endif()
+endfunction()
+
+# One library of rondo_module, whose arguments it sees. Sets scope to PUBLIC or INTERFACE.
+macro(rondo_module_variant target alias)
+  if(arg_SOURCES)
+    set(scope PUBLIC)
+    add_library(${target} STATIC ${arg_SOURCES})
+    rondo_compile_like_ours(${target})
+  else()
+    set(scope INTERFACE)
+    add_library(${target} INTERFACE)
+  endif()
+  add_library(rondo::${alias} ALIAS ${target})
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${alias})
+  target_compile_features(${target} ${scope} cxx_std_23)
+  target_include_directories(${target} ${scope}
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  target_link_libraries(${target} ${scope} ${arg_LINKS})
+endmacro()
+
+function(rondo_set_policy target policy)
+  set_property(TARGET ${target} PROPERTY INTERFACE_RONDO_POLICY ${policy})
+  set_property(TARGET ${target} APPEND PROPERTY COMPATIBLE_INTERFACE_STRING RONDO_POLICY)
+endfunction()
+
+function(rondo_install_module name targets depends packages)
+  set(where ${CMAKE_INSTALL_LIBDIR}/cmake/rondo)
+  install(TARGETS ${targets} EXPORT rondo-${name})
+  install(EXPORT rondo-${name} NAMESPACE rondo:: DESTINATION ${where}
+    FILE rondo-${name}-targets.cmake)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/rondo/${name}
+    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rondo)
+endfunction()
+
+# An executable of tests, each of which is a ctest named <module>.<Suite>.<Test>.
+function(rondo_test_executable target prefix kind library sources links timeout)
+  add_executable(${target} ${sources})
+  rondo_compile_like_ours(${target})
+  target_link_libraries(${target} PRIVATE ${library} ${links} GTest::gtest GTest::gtest_main)
+  gtest_discover_tests(${target}
+    TEST_PREFIX ${prefix}.
+    DISCOVERY_TIMEOUT 60
+    PROPERTIES LABELS ${kind} TIMEOUT ${timeout})
+endfunction()
+
+function(rondo_tests module)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "NAME;TIMEOUT" "SOURCES;LINKS")
+  if(NOT arg_NAME)
+    set(arg_NAME ${module})
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  rondo_test_executable(unit_${arg_NAME} ${module} unit rondo::${module}
+    "${arg_SOURCES}" "${arg_LINKS}" ${arg_TIMEOUT})
+endfunction()
+
+function(rondo_model_tests module)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "NAME;TIMEOUT" "SOURCES;LINKS")
+  if(NOT arg_NAME)
+    set(arg_NAME ${module})
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 300)
+  endif()
+  set(library rondo::${module}_checked)
+  if(module STREQUAL "check")
+    set(library rondo::check)
+  endif()
+  rondo_test_executable(model_${arg_NAME} model.${module} model ${library}
+    "${arg_SOURCES}" "rondo::check;${arg_LINKS}" ${arg_TIMEOUT})
+endfunction()
+
+# Each example is a program that is built, and run as a test: it checks itself and exits with 0.
+function(rondo_examples module)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINKS")
+  foreach(name IN LISTS arg_UNPARSED_ARGUMENTS)
+    set(target example_${module}_${name})
+    add_executable(${target} ${name}.cpp)
+    rondo_compile_like_ours(${target})
+    set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name})
+    target_link_libraries(${target} PRIVATE rondo::${module} ${arg_LINKS})
+    if(RONDO_TESTS)
+      add_test(NAME example.${module}.${name} COMMAND ${target})
+      set_tests_properties(example.${module}.${name} PROPERTIES LABELS example TIMEOUT 120)
+    endif()
+  endforeach()
+endfunction()
+
+# Each bench is a program of Google Benchmark; `benches` builds them all, the default target none.
+function(rondo_benches module)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINKS")
+  foreach(name IN LISTS arg_UNPARSED_ARGUMENTS)
+    set(target bench_${module}_${name})
+    add_executable(${target} EXCLUDE_FROM_ALL ${name}.cpp)
+    rondo_compile_like_ours(${target})
+    set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name})
+    target_link_libraries(${target} PRIVATE
+      rondo::${module} ${arg_LINKS} benchmark::benchmark benchmark::benchmark_main)
+    add_dependencies(benches ${target})
+  endforeach()
+endfunction()
