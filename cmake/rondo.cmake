@@ -7,8 +7,11 @@
 #   rondo_examples(<module> <name>... [LINKS <target>...])
 #   rondo_benches(<module> <name>... [LINKS <target>...])
 
+include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 include(GoogleTest)
+
+set(RONDO_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/rondo)
 
 # find_package is called in a module's folder, but its targets are linked from everywhere.
 set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON)
@@ -121,23 +124,46 @@ function(rondo_set_policy target policy)
 endfunction()
 
 function(rondo_install_module name targets depends packages)
-  set(where ${CMAKE_INSTALL_LIBDIR}/cmake/rondo)
   install(TARGETS ${targets} EXPORT rondo-${name})
-  install(EXPORT rondo-${name} NAMESPACE rondo:: DESTINATION ${where}
-    FILE rondo-${name}-targets.cmake)
+  install(EXPORT rondo-${name} NAMESPACE rondo:: FILE rondo-${name}-targets.cmake
+    DESTINATION ${RONDO_PACKAGE_DIR})
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/rondo/${name}
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rondo)
+  foreach(dependency IN LISTS depends)
+    get_property(below GLOBAL PROPERTY RONDO_${dependency}_DEPENDS)
+    list(PREPEND depends ${below})
+  endforeach()
+  list(REMOVE_DUPLICATES depends)
+  set_property(GLOBAL PROPERTY RONDO_${name}_DEPENDS ${depends})
+  set_property(GLOBAL APPEND PROPERTY RONDO_INSTALLED_MODULES ${name})
+  set_property(GLOBAL APPEND_STRING PROPERTY RONDO_INSTALLED_TABLE
+    "set(rondo_${name}_depends \"${depends}\")\nset(rondo_${name}_packages \"${packages}\")\n")
 endfunction()
 
-# An executable of tests, each of which is a ctest named <module>.<Suite>.<Test>.
-function(rondo_test_executable target prefix kind library sources links timeout)
+# The files find_package(rondo) reads, for the modules installed so far.
+function(rondo_install_package)
+  get_property(RONDO_INSTALLED_MODULES GLOBAL PROPERTY RONDO_INSTALLED_MODULES)
+  get_property(RONDO_INSTALLED_TABLE GLOBAL PROPERTY RONDO_INSTALLED_TABLE)
+  set(here ${PROJECT_BINARY_DIR}/cmake)
+  configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/rondo-config.cmake.in
+    ${here}/rondo-config.cmake INSTALL_DESTINATION ${RONDO_PACKAGE_DIR} NO_SET_AND_CHECK_MACRO
+    NO_CHECK_REQUIRED_COMPONENTS_MACRO)
+  write_basic_package_version_file(${here}/rondo-config-version.cmake
+    COMPATIBILITY SameMinorVersion)
+  install(FILES ${here}/rondo-config.cmake ${here}/rondo-config-version.cmake
+    DESTINATION ${RONDO_PACKAGE_DIR})
+endfunction()
+
+# An executable of tests, each of which is a ctest of its own, <prefix>.<Suite>.<Test>, with the
+# label <kind>.<module>: ctest's summary then gives the time of each module.
+function(rondo_test_executable target module prefix kind library sources links timeout)
   add_executable(${target} ${sources})
   rondo_compile_like_ours(${target})
   target_link_libraries(${target} PRIVATE ${library} ${links} GTest::gtest GTest::gtest_main)
   gtest_discover_tests(${target}
     TEST_PREFIX ${prefix}.
     DISCOVERY_TIMEOUT 60
-    PROPERTIES LABELS ${kind} TIMEOUT ${timeout})
+    PROPERTIES LABELS ${kind}.${module} TIMEOUT ${timeout})
 endfunction()
 
 function(rondo_tests module)
@@ -148,7 +174,7 @@ function(rondo_tests module)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
-  rondo_test_executable(unit_${arg_NAME} ${module} unit rondo::${module}
+  rondo_test_executable(unit_${arg_NAME} ${module} ${module} unit rondo::${module}
     "${arg_SOURCES}" "${arg_LINKS}" ${arg_TIMEOUT})
 endfunction()
 
@@ -164,7 +190,7 @@ function(rondo_model_tests module)
   if(module STREQUAL "check")
     set(library rondo::check)
   endif()
-  rondo_test_executable(model_${arg_NAME} model.${module} model ${library}
+  rondo_test_executable(model_${arg_NAME} ${module} model.${module} model ${library}
     "${arg_SOURCES}" "rondo::check;${arg_LINKS}" ${arg_TIMEOUT})
 endfunction()
 
@@ -179,7 +205,7 @@ function(rondo_examples module)
     target_link_libraries(${target} PRIVATE rondo::${module} ${arg_LINKS})
     if(RONDO_TESTS)
       add_test(NAME example.${module}.${name} COMMAND ${target})
-      set_tests_properties(example.${module}.${name} PROPERTIES LABELS example TIMEOUT 120)
+      set_tests_properties(example.${module}.${name} PROPERTIES LABELS example.${module} TIMEOUT 120)
     endif()
   endforeach()
 endfunction()
