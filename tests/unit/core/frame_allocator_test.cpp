@@ -1,0 +1,241 @@
+#include "rondo/core/frame_allocator.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using rondo::allocate_frame;
+using rondo::deallocate_frame;
+using rondo::frame_allocator_stats;
+using rondo::this_thread_frame_stats;
+
+bool recycling() { return this_thread_frame_stats().recycling; }
+
+// Caches belong to threads, so a test that counts starts on a new one.
+void on_a_new_thread(std::function<void()> const& body) { std::thread(body).join(); }
+
+TEST(FrameAllocator, BlocksAreUsableAlignedAndDistinct) {
+    for (std::size_t size : {1U, 48U, 63U, 64U, 65U, 128U, 1000U, 2047U, 2048U, 2049U, 100'000U}) {
+        void* a = allocate_frame(size);
+        void* b = allocate_frame(size);
+        EXPECT_NE(a, b);
+        for (void* block : {a, b}) {
+            EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block) % __STDCPP_DEFAULT_NEW_ALIGNMENT__,
+                      0U);
+            std::memset(block, 0xa5, size);
+        }
+        deallocate_frame(a, size);
+        deallocate_frame(b, size);
+    }
+}
+
+TEST(FrameAllocator, SizeZeroIsServed) {
+    void* block = allocate_frame(0);
+    EXPECT_NE(block, nullptr);
+    deallocate_frame(block, 0);
+}
+
+TEST(FrameAllocator, LastFreedIsFirstReused) {
+    if (!recycling()) {
+        GTEST_SKIP() << "this build recycles nothing";
+    }
+    void* a = allocate_frame(100);
+    void* b = allocate_frame(100);
+    deallocate_frame(a, 100);
+    deallocate_frame(b, 100);
+    EXPECT_EQ(allocate_frame(100), b);
+    EXPECT_EQ(allocate_frame(100), a);
+    deallocate_frame(a, 100);
+    deallocate_frame(b, 100);
+}
+
+TEST(FrameAllocator, SizesOfOneClassShareBlocksAndClassesDoNot) {
+    if (!recycling()) {
+        GTEST_SKIP() << "this build recycles nothing";
+    }
+    on_a_new_thread([] {
+        void* a = allocate_frame(65);
+        deallocate_frame(a, 65);
+        void* other_class = allocate_frame(64);
+        EXPECT_NE(other_class, a);
+        void* same_class = allocate_frame(128);
+        EXPECT_EQ(same_class, a);
+        std::memset(same_class, 0, 128);
+        deallocate_frame(same_class, 128);
+        deallocate_frame(other_class, 64);
+    });
+}
+
+TEST(FrameAllocator, SteadyStateReachesTheSystemNoMore) {
+    if (!recycling()) {
+        GTEST_SKIP() << "this build recycles nothing";
+    }
+    on_a_new_thread([] {
+        auto spawn_and_finish = [] {
+            std::vector<void*> live;
+            for (std::size_t size = 1; size <= 2048; size += 31) {
+                live.push_back(allocate_frame(size));
+            }
+            for (std::size_t size = 1; size <= 2048; size += 31) {
+                deallocate_frame(live[(size - 1) / 31], size);
+            }
+        };
+        spawn_and_finish();
+        frame_allocator_stats const before = this_thread_frame_stats();
+        for (int i = 0; i < 1000; ++i) {
+            spawn_and_finish();
+        }
+        frame_allocator_stats const after = this_thread_frame_stats();
+        EXPECT_EQ(after.system_allocations, before.system_allocations);
+        EXPECT_EQ(after.system_frees, 0U);
+        EXPECT_EQ(after.cached_blocks, after.system_allocations);
+    });
+}
+
+TEST(FrameAllocator, LargeFramesAreNotKept) {
+    on_a_new_thread([] {
+        deallocate_frame(allocate_frame(2049), 2049);
+        frame_allocator_stats const stats = this_thread_frame_stats();
+        EXPECT_EQ(stats.cached_blocks, 0U);
+        EXPECT_EQ(stats.system_allocations, 1U);
+        EXPECT_EQ(stats.system_frees, 1U);
+    });
+}
+
+TEST(FrameAllocator, CacheOfAClassIsBounded) {
+    if (!recycling()) {
+        GTEST_SKIP() << "this build recycles nothing";
+    }
+    for (std::size_t size : {64U, 640U, 2048U}) {
+        on_a_new_thread([size] {
+            std::size_t const live = 3000;
+            std::vector<void*> blocks;
+            for (std::size_t i = 0; i < live; ++i) {
+                blocks.push_back(allocate_frame(size));
+            }
+            for (void* block : blocks) {
+                deallocate_frame(block, size);
+            }
+            frame_allocator_stats const stats = this_thread_frame_stats();
+            EXPECT_LE(stats.cached_bytes, 64U * 1024);
+            EXPECT_GT(stats.cached_bytes, 64U * 1024 - size);
+            EXPECT_EQ(stats.cached_blocks * size, stats.cached_bytes);
+            EXPECT_EQ(stats.system_frees, live - stats.cached_blocks);
+        });
+    }
+}
+
+TEST(FrameAllocator, CacheOfAThreadIsBounded) {
+    on_a_new_thread([] {
+        for (std::size_t size = 64; size <= 2048; size += 64) {
+            std::vector<void*> blocks(1100);
+            for (void*& block : blocks) {
+                block = allocate_frame(size);
+            }
+            for (void* block : blocks) {
+                deallocate_frame(block, size);
+            }
+        }
+        EXPECT_LE(this_thread_frame_stats().cached_bytes, 2U * 1024 * 1024);
+    });
+}
+
+TEST(FrameAllocator, FrameFreedOnAnotherThreadIsReusedThere) {
+    void* frame = allocate_frame(200);
+    std::memset(frame, 1, 200);
+    on_a_new_thread([frame] {
+        deallocate_frame(frame, 200);
+        if (recycling()) {
+            EXPECT_EQ(this_thread_frame_stats().cached_blocks, 1U);
+            void* again = allocate_frame(200);
+            EXPECT_EQ(again, frame);
+            EXPECT_EQ(this_thread_frame_stats().system_allocations, 0U);
+            deallocate_frame(again, 200);
+        }
+    });
+}
+
+TEST(FrameAllocator, ThreadsPassFramesInARing) {
+    std::vector<std::vector<void*>> hands(4);
+    for (int round = 0; round < 20; ++round) {
+        std::vector<std::thread> threads;
+        for (std::size_t i = 0; i < hands.size(); ++i) {
+            threads.emplace_back([&mine = hands[i]] {
+                for (void* frame : mine) {
+                    deallocate_frame(frame, 300);
+                }
+                mine.clear();
+                for (int n = 0; n < 500; ++n) {
+                    mine.push_back(allocate_frame(300));
+                    std::memset(mine.back(), n, 300);
+                }
+            });
+        }
+        for (std::thread& thread : threads) {
+            thread.join();
+        }
+        std::rotate(hands.begin(), hands.begin() + 1, hands.end());
+    }
+    for (auto& hand : hands) {
+        for (void* frame : hand) {
+            deallocate_frame(frame, 300);
+        }
+    }
+}
+
+// Made before the allocator's own guard, so destroyed after it: sees the thread's cache as it is
+// left.
+struct last_look {
+    frame_allocator_stats* on_entry = nullptr;
+    frame_allocator_stats* on_leaving = nullptr;
+    void* frame = nullptr;
+
+    last_look() = default;
+    last_look(last_look const&) = delete;
+    last_look& operator=(last_look const&) = delete;
+    ~last_look() {
+        if (on_entry == nullptr) {
+            return;
+        }
+        *on_entry = this_thread_frame_stats();
+        deallocate_frame(frame, 100);
+        deallocate_frame(allocate_frame(100), 100);
+        *on_leaving = this_thread_frame_stats();
+    }
+};
+
+thread_local last_look look;
+
+TEST(FrameAllocator, EndingThreadGivesItsCacheBackAndKeepsNothingMore) {
+    frame_allocator_stats during{};
+    frame_allocator_stats after_guard{};
+    frame_allocator_stats at_the_end{};
+    on_a_new_thread([&] {
+        look.on_entry = &after_guard;
+        look.on_leaving = &at_the_end;
+        look.frame = allocate_frame(100);
+        std::vector<void*> frames;
+        for (std::size_t size = 1; size <= 3000; size += 10) {
+            frames.push_back(allocate_frame(size));
+        }
+        for (std::size_t size = 1; size <= 3000; size += 10) {
+            deallocate_frame(frames[(size - 1) / 10], size);
+        }
+        during = this_thread_frame_stats();
+    });
+    EXPECT_EQ(after_guard.cached_blocks, 0U);
+    EXPECT_EQ(after_guard.system_frees, during.system_frees + during.cached_blocks);
+    EXPECT_EQ(after_guard.system_frees + 1, after_guard.system_allocations);  // look.frame
+    EXPECT_EQ(at_the_end.cached_blocks, 0U);
+    EXPECT_EQ(at_the_end.system_frees, at_the_end.system_allocations);
+}
+
+}  // namespace
