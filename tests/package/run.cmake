@@ -13,7 +13,7 @@ file(REMOVE_RECURSE ${scratch})
 run("install" ${CMAKE_COMMAND} --install ${build} --config ${config} --prefix ${scratch}/prefix)
 
 execute_process(
-  COMMAND ${CMAKE_COMMAND} -S ${project} -B ${scratch}/build -G ${generator}
+  COMMAND ${CMAKE_COMMAND} -S ${project} -B ${scratch}/build -G "${generator}"
     -D CMAKE_BUILD_TYPE=${config}
     -D CMAKE_CXX_COMPILER=${compiler}
     -D CMAKE_CXX_FLAGS=${flags}
@@ -21,6 +21,7 @@ execute_process(
     -D CMAKE_PREFIX_PATH=${scratch}/prefix
     -D "components=${components}"
     -D "links=${links}"
+    -D sources=${sources}
   RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
 if(refused)
   if(result EQUAL 0 OR NOT output MATCHES "${refused}")
