@@ -184,6 +184,7 @@ endfunction()
 function(rondo_test_executable target module prefix kind library sources links timeout)
   add_executable(${target} ${sources})
   rondo_compile_like_ours(${target})
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests)  # for support/
   target_link_libraries(${target} PRIVATE ${library} ${links} GTest::gtest GTest::gtest_main)
   rondo_precompiled_gtest(${library} precompiled)
   target_precompile_headers(${target} REUSE_FROM ${precompiled})

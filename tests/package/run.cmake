@@ -10,12 +10,17 @@ function(run what)
 endfunction()
 
 file(REMOVE_RECURSE ${scratch})
-run("install" ${CMAKE_COMMAND} --install ${build} --config ${config} --prefix ${scratch}/prefix)
+if(sources)
+  set(config Debug) # compiles the library once more; this is the quickest way
+else()
+  run("install" ${CMAKE_COMMAND} --install ${build} --config ${config} --prefix ${scratch}/prefix)
+endif()
 
 execute_process(
   COMMAND ${CMAKE_COMMAND} -S ${project} -B ${scratch}/build -G "${generator}"
     -D CMAKE_BUILD_TYPE=${config}
     -D CMAKE_CXX_COMPILER=${compiler}
+    -D "CMAKE_CXX_COMPILER_LAUNCHER=${launcher}"
     -D CMAKE_CXX_FLAGS=${flags}
     -D CMAKE_EXE_LINKER_FLAGS=${link_flags}
     -D CMAKE_PREFIX_PATH=${scratch}/prefix
