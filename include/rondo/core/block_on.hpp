@@ -1,0 +1,66 @@
+// block_on.hpp: run a task from plain code and return what it returns.
+//
+//   block_on(task)         makes a run_loop on this thread's stack for it
+//   block_on(loop, task)   runs the given loop until the task has ended
+//
+// Everything the task awaits runs in the calling thread. An exception of the task is rethrown.
+// The task has no stop token: nobody is there to ask. Must not be called inside an executor.
+#pragma once
+
+#include <utility>
+
+#include "rondo/core/run_loop.hpp"
+#include "rondo/core/task.hpp"
+
+namespace rondo {
+
+namespace detail {
+
+template <class T>
+class blocking_root final : result_slot<T>, resumption {
+  public:
+    blocking_root(run_loop& loop, task<T>&& child) noexcept
+        : loop_(loop),
+          flow_(loop),
+          env_{&loop, &loop.timers(), stop_token{}, &flow_},
+          child_(std::move(child)) {}
+
+    T run() {
+        RONDO_ASSERT(executor::current() == nullptr, "block_on is for plain threads");
+        flow_.suspend_at(*this);
+        flow_.post();
+        loop_.run();
+        return this->take();
+    }
+
+  private:
+    std::coroutine_handle<> on_turn() noexcept override { return child_.start(*this, env_); }
+    std::coroutine_handle<> completed() noexcept override {
+        loop_.finish();
+        return std::noop_coroutine();
+    }
+    unwound stopped() noexcept override {
+        RONDO_ASSERT(false, "a task without a stop token cannot be stopped");
+        return unwound::resume(std::noop_coroutine());
+    }
+
+    run_loop& loop_;
+    flow flow_;
+    environment env_;
+    task<T> child_;
+};
+
+}  // namespace detail
+
+template <class T>
+T block_on(run_loop& loop, task<T> t) {
+    return detail::blocking_root<T>{loop, std::move(t)}.run();
+}
+
+template <class T>
+T block_on(task<T> t) {
+    run_loop loop;
+    return block_on(loop, std::move(t));
+}
+
+}  // namespace rondo

@@ -1,0 +1,180 @@
+// fork.hpp: several flows below one task, which goes on when all of them have ended.
+//
+// Guarantee      the parent is resumed (or unwound) by the last branch to end, on the common
+//                executor. Branches follow the parent's stop token, and stop_branches() asks them
+//                too. No branch outlives the fork.
+// Memory order   what branches did is visible to the parent.
+#pragma once
+
+#include <coroutine>
+#include <cstddef>
+#include <deque>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "rondo/core/task.hpp"
+
+namespace rondo::detail {
+
+class fork {
+  public:
+    fork(promise_base& parent, std::size_t branches) noexcept
+        : parent_(parent), running_(branches) {
+        link_.attach(parent.env().stop);
+    }
+    fork(fork const&) = delete;
+    fork& operator=(fork const&) = delete;
+
+    environment branch_environment(flow& f) noexcept {
+        return {parent_.env().where, parent_.env().timers, stop_.token(), &f};
+    }
+    executor& where() const noexcept { return *parent_.env().where; }
+
+    // The branch that calls this has not ended yet, which keeps the fork alive meanwhile.
+    void stop_branches() noexcept { stop_.request_stop(); }
+
+    // A branch has ended: says what runs now. The fork may be gone when this returns.
+    unwound branch_ended() noexcept {
+        // acq_rel: the last branch sees what all the others did, and so does the parent
+        if (running_.fetch_sub(1, std::memory_order_acq_rel) != 1) {
+            return unwound::resume(std::noop_coroutine());
+        }
+        link_.detach();
+        return has_outcome() ? unwound::resume(parent_.handle()) : unwound::further(parent_);
+    }
+
+    static constexpr std::size_t none = static_cast<std::size_t>(-1);
+
+    // True for the first branch that asks.
+    bool claim_first(std::size_t index) noexcept {
+        std::size_t expected = none;
+        // relaxed: the parent reads it after branch_ended(), which orders it
+        return first_.compare_exchange_strong(expected, index, std::memory_order_relaxed,
+                                              std::memory_order_relaxed);
+    }
+    std::size_t first() const noexcept { return first_.load(std::memory_order_relaxed); }
+
+    // Whether the parent has something to go on with; else it was stopped, and unwinds.
+    virtual bool has_outcome() const noexcept = 0;
+    // A branch has a result, and has not ended yet.
+    virtual void branch_completed(std::size_t index, bool threw) noexcept = 0;
+
+  protected:
+    ~fork() = default;
+
+  private:
+    promise_base& parent_;
+    stop_source stop_;
+    stop_link link_{stop_};
+    atomic<std::size_t> running_;
+    atomic<std::size_t> first_{none};
+};
+
+template <class T>
+struct branch_of {
+    fork& parent;
+    std::size_t index;
+    task<T>&& child;
+};
+
+template <class T>
+class branch final : public result_slot<T>, resumption {
+  public:
+    explicit branch(branch_of<T> b) noexcept
+        : fork_(b.parent),
+          index_(b.index),
+          child_(std::move(b.child)),
+          flow_(fork_.where()),
+          env_(fork_.branch_environment(flow_)) {}
+
+    std::coroutine_handle<> start() noexcept { return child_.start(*this, env_); }
+    void post() noexcept {
+        flow_.suspend_at(*this);
+        flow_.post();
+    }
+
+    // The result, with void as an empty value.
+    auto take_unit() {
+        if constexpr (std::is_void_v<T>) {
+            this->take();
+            return std::monostate{};
+        } else {
+            return this->take();
+        }
+    }
+
+  private:
+    std::coroutine_handle<> on_turn() noexcept override { return start(); }
+    std::coroutine_handle<> completed() noexcept override {
+        fork_.branch_completed(index_, this->has_exception());
+        unwound const next = fork_.branch_ended();
+        return next.frame() != nullptr ? next.frame()->unwind() : next.next();
+    }
+    unwound stopped() noexcept override {
+        child_.forget();
+        return fork_.branch_ended();
+    }
+
+    fork& fork_;
+    std::size_t index_;
+    task<T> child_;
+    flow flow_;
+    environment env_;
+};
+
+template <class T>
+using unit_t = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
+
+// Branches of different types.
+template <class Rule, class... Ts>
+class static_fork : public Rule {
+  public:
+    static_fork(promise_base& parent, std::tuple<task<Ts>...>& tasks) noexcept
+        : static_fork(parent, tasks, std::index_sequence_for<Ts...>{}) {}
+
+    bool await_ready() const noexcept { return sizeof...(Ts) == 0; }
+    std::coroutine_handle<> await_suspend(std::coroutine_handle<>) noexcept {
+        // The first branch runs at once, in this turn, and cannot end before the others are
+        // posted: so the fork is there for all of this.
+        return std::apply(
+            [](auto& first, auto&... rest) {
+                (rest.post(), ...);
+                return first.start();
+            },
+            branches_);
+    }
+
+  protected:
+    std::tuple<branch<Ts>...> branches_;
+
+  private:
+    template <std::size_t... Is>
+    static_fork(promise_base& parent, std::tuple<task<Ts>...>& tasks,
+                std::index_sequence<Is...>) noexcept
+        : Rule(parent, sizeof...(Ts)),
+          branches_(branch_of<Ts>{*this, Is, std::move(std::get<Is>(tasks))}...) {}
+};
+
+// Any number of branches of one type.
+template <class Rule, class T>
+class dynamic_fork : public Rule {
+  public:
+    dynamic_fork(promise_base& parent, std::vector<task<T>>& tasks) : Rule(parent, tasks.size()) {
+        for (task<T>& t : tasks)
+            branches_.emplace_back(branch_of<T>{*this, branches_.size(), std::move(t)});
+    }
+
+    bool await_ready() const noexcept { return branches_.empty(); }
+    std::coroutine_handle<> await_suspend(std::coroutine_handle<>) noexcept {
+        for (std::size_t i = 1; i < branches_.size(); ++i) branches_[i].post();
+        return branches_.front().start();
+    }
+
+  protected:
+    std::deque<branch<T>> branches_;
+};
+
+}  // namespace rondo::detail

@@ -1,0 +1,101 @@
+// promise.hpp: what every task's promise has: an environment, a continuation, a way to unwind.
+#pragma once
+
+#include <coroutine>
+#include <cstddef>
+#include <utility>
+
+#include "rondo/core/environment.hpp"
+#include "rondo/core/frame_allocator.hpp"
+
+namespace rondo::detail {
+
+class promise_base;
+
+// What a continuation answers when the task below it was stopped.
+class unwound {
+  public:
+    // Destroy this task's frame too and ask its continuation.
+    static unwound further(promise_base& frame) noexcept { return {&frame, {}}; }
+    // The unwinding ends here: run this.
+    static unwound resume(std::coroutine_handle<> next) noexcept { return {nullptr, next}; }
+
+    promise_base* frame() const noexcept { return frame_; }
+    std::coroutine_handle<> next() const noexcept { return next_; }
+
+  private:
+    unwound(promise_base* frame, std::coroutine_handle<> next) noexcept
+        : frame_(frame), next_(next) {}
+
+    promise_base* frame_;
+    std::coroutine_handle<> next_;
+};
+
+// Who gets a task's end. Lives in the awaiter, so in the frame of whoever awaits, or in a root.
+class continuation {
+  public:
+    // The result is in place, the frame is at its final suspension: says what to run now.
+    virtual std::coroutine_handle<> completed() noexcept = 0;
+    // The frame was stopped and is already destroyed.
+    virtual unwound stopped() noexcept = 0;
+
+  protected:
+    ~continuation() = default;
+};
+
+// Promises derived from this add no data: their address and alignment are this class's, which is
+// what makes handle() right for all of them.
+class promise_base {
+  public:
+    static void* operator new(std::size_t size) { return allocate_frame(size); }
+    static void operator delete(void* frame, std::size_t size) noexcept {
+        deallocate_frame(frame, size);
+    }
+
+    std::suspend_always initial_suspend() const noexcept { return {}; }
+
+    auto final_suspend() const noexcept {
+        struct transfer {
+            continuation* to;
+            bool await_ready() const noexcept { return false; }
+            std::coroutine_handle<> await_suspend(std::coroutine_handle<>) const noexcept {
+                return to->completed();
+            }
+            void await_resume() const noexcept {}
+        };
+        return transfer{continuation_};
+    }
+
+    // What knows tasks is told in which one it is awaited; everything else is awaited as it is.
+    template <class Awaitable>
+    decltype(auto) await_transform(Awaitable&& awaitable) noexcept {
+        if constexpr (requires { std::forward<Awaitable>(awaitable).rondo_await(*this); }) {
+            return std::forward<Awaitable>(awaitable).rondo_await(*this);
+        } else {
+            return std::forward<Awaitable>(awaitable);
+        }
+    }
+
+    void attach(continuation& next, environment const& env) noexcept {
+        continuation_ = &next;
+        env_ = &env;
+    }
+
+    environment const& env() const noexcept { return *env_; }
+
+    std::coroutine_handle<> handle() noexcept {
+        return std::coroutine_handle<promise_base>::from_promise(*this);
+    }
+
+    // Destroys this suspended frame and those above it, innermost first, until a continuation
+    // takes over; returns what to run then. Iterative: chains of any length.
+    std::coroutine_handle<> unwind() noexcept;
+
+  protected:
+    continuation* continuation_ = nullptr;
+
+  private:
+    environment const* env_ = nullptr;
+};
+
+}  // namespace rondo::detail

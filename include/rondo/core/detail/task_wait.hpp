@@ -1,0 +1,78 @@
+// task_wait.hpp: a wait inside a rondo task.
+#pragma once
+
+#include <coroutine>
+#include <cstdint>
+
+#include "rondo/core/detail/promise.hpp"
+#include "rondo/core/detail/wait_bounds.hpp"
+
+namespace rondo::detail {
+
+template <class Op, class Bounds>
+class task_wait final : resumption {
+  public:
+    task_wait(Op& op, promise_base& task, Bounds const& bounds) noexcept
+        : op_(op), task_(task), stop_(op, wait_state::stopped), hooks_(op, bounds) {}
+    ~task_wait() {
+        if (phase_ == phase::entered) abandon();
+    }
+    task_wait(task_wait const&) = delete;
+    task_wait& operator=(task_wait const&) = delete;
+
+    bool await_ready() noexcept { return !turn().exhausted() && op_.ready(); }
+
+    std::coroutine_handle<> await_suspend(std::coroutine_handle<>) noexcept {
+        turn().suspend_at(*this);
+        if (!turn().exhausted()) return begin();
+        phase_ = phase::giving_way;
+        turn().post();
+        return std::noop_coroutine();
+    }
+
+    auto await_resume() {
+        turn().spend();
+        return result_of<Bounds>(op_);
+    }
+
+  private:
+    enum class phase : std::uint8_t { fresh, giving_way, entered, decided };
+
+    flow& turn() const noexcept { return *task_.env().flow; }
+
+    std::coroutine_handle<> on_turn() noexcept override {
+        if (phase_ == phase::entered) return decided();
+        return op_.ready() ? task_.handle() : begin();
+    }
+
+    std::coroutine_handle<> begin() noexcept {
+        phase_ = phase::entered;
+        op_.wake_with(turn().as_waker());
+        stop_.arm(hooks_.except(task_.env().stop));
+        hooks_.arm([this]() -> timer_service& { return *task_.env().timers; });
+        if (op_.enter()) return decided();
+        return std::noop_coroutine();  // the frame is the queue's now
+    }
+
+    std::coroutine_handle<> decided() noexcept {
+        stop_.disarm();
+        hooks_.disarm();
+        phase_ = phase::decided;
+        return op_.state() == wait_state::stopped ? task_.unwind() : task_.handle();
+    }
+
+    // The frame is destroyed from outside while it waits.
+    void abandon() noexcept {
+        stop_.disarm();
+        hooks_.disarm();
+        if (!op_.leave() && op_.state() == wait_state::granted) op_.hand_on();
+    }
+
+    Op& op_;
+    promise_base& task_;
+    phase phase_ = phase::fresh;
+    stop_withdrawal stop_;
+    [[no_unique_address]] hooks_of<Bounds> hooks_;
+};
+
+}  // namespace rondo::detail

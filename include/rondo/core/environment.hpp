@@ -1,0 +1,81 @@
+// environment.hpp: what a task knows about the world: where it runs, when to stop, what time it is.
+//
+// A task inherits the environment of whoever awaits it: a pointer, so awaiting costs nothing. A
+// root (spawn, block_on), a combinator (when_all, when_any, with_timeout) and shield make a new
+// one for what runs below them. A task reads its own with `co_await this_environment()`.
+#pragma once
+
+#include <coroutine>
+
+#include "rondo/core/executor.hpp"
+#include "rondo/core/stop.hpp"
+#include "rondo/core/waker.hpp"
+
+namespace rondo {
+
+namespace detail {
+class flow;
+}
+
+struct environment {
+    executor* where;
+    timer_service* timers;
+    stop_token stop;
+    detail::flow* flow;  // the line of execution this belongs to
+};
+
+namespace detail {
+
+// Something a flow can be suspended at.
+class resumption {
+  public:
+    // The flow has its turn again, on its executor: says what to run now.
+    virtual std::coroutine_handle<> on_turn() noexcept = 0;
+
+  protected:
+    ~resumption() = default;
+};
+
+// One line of execution: a chain of tasks awaiting each other, of which the last one runs or is
+// suspended. It is what an executor schedules: one job, however long the chain. Children of
+// when_all and when_any are flows of their own.
+//
+// The budget is per turn. Each completed wait spends from it; when it is used up, the next wait
+// gives way to others first, so that a task whose waits are always ready cannot keep a worker.
+class flow : job {
+  public:
+    static constexpr int turn_budget = 128;
+
+    explicit flow(executor& where) noexcept : job(&run_turn), where_(&where) {}
+
+    executor& where() const noexcept { return *where_; }
+
+    // To be called before anything can wake the flow.
+    void suspend_at(resumption& r) noexcept { at_ = &r; }
+
+    // Takes another turn, later. The flow may be gone when this returns.
+    void post() noexcept { where_->post(*this); }
+
+    waker as_waker() noexcept {
+        return {[](void* self) noexcept { static_cast<flow*>(self)->post(); }, this};
+    }
+
+    bool exhausted() const noexcept { return budget_ <= 0; }
+    void spend() noexcept { --budget_; }
+
+  private:
+    static void run_turn(job& j) noexcept {
+        flow& self = static_cast<flow&>(j);
+        self.budget_ = turn_budget;
+        // From here on the flow belongs to what runs: it may end and be freed.
+        self.at_.read()->on_turn().resume();
+    }
+
+    executor* where_;
+    cell<resumption*> at_{nullptr};
+    int budget_ = turn_budget;
+};
+
+}  // namespace detail
+
+}  // namespace rondo

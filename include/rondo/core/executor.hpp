@@ -1,0 +1,108 @@
+// executor.hpp: where things run, and when: job, executor, timer_service.
+//
+// A job is an intrusive unit of work: whoever posts it keeps it alive until it has run. Posting
+// allocates nothing and cannot fail, which is what lets a waker be noexcept everywhere.
+//
+// Contract of an executor (runtime workers, run_loop, the simulator, a user's own)
+//   post()    runs the job exactly once, later, never inside post(); any thread may call it.
+//   running   while it runs a job the executor is current: see executor::scope.
+//   timers()  the clock and timers that belong to this place.
+//   An executor outlives what was posted to it and the waits of its tasks.
+//
+// Contract of a timer_service
+//   add()     calls timer.fire(timer) once at or after the deadline, by timer_service::now().
+//             The timer is free again (may be added or destroyed) once fire has returned.
+//   cancel()  true: it will not fire. False: it has fired or was never added. In both cases fire
+//             is not running in another thread when cancel() returns. Must not be called while
+//             holding a lock that a fire function takes.
+#pragma once
+
+#include <exception>
+
+#include "rondo/core/policy.hpp"
+#include "rondo/core/timer_wheel.hpp"
+
+namespace rondo {
+
+struct job {
+    using function = void (*)(job&) noexcept;
+
+    explicit job(function f) noexcept : run(f) {}
+    job(job const&) = delete;
+    job& operator=(job const&) = delete;
+
+    function run;
+    cell<job*> next{nullptr};  // belongs to the executor from post() until run
+};
+
+// Intrusive FIFO of jobs; its owner synchronises.
+class job_queue {
+  public:
+    bool empty() const noexcept { return head_ == nullptr; }
+
+    void push(job& j) noexcept {
+        j.next = nullptr;
+        if (head_ == nullptr) {
+            head_ = &j;
+        } else {
+            tail_->next = &j;
+        }
+        tail_ = &j;
+    }
+
+    job* pop() noexcept {
+        job* const first = head_;
+        if (first != nullptr) head_ = first->next;
+        return first;
+    }
+
+  private:
+    job* head_ = nullptr;
+    job* tail_ = nullptr;  // meaningless while the queue is empty
+};
+
+struct timer : timer_node {
+    using function = void (*)(timer&) noexcept;
+
+    explicit timer(function f) noexcept : fire(f) {}
+
+    function fire;
+};
+
+class timer_service {
+  public:
+    virtual time_point now() const noexcept = 0;
+    virtual void add(timer& t, time_point deadline) noexcept = 0;
+    virtual bool cancel(timer& t) noexcept = 0;
+
+  protected:
+    ~timer_service() = default;
+};
+
+class executor {
+  public:
+    virtual void post(job& j) noexcept = 0;
+    virtual timer_service& timers() noexcept = 0;
+    // An exception left a task that nobody will join. Prints it to stderr unless overridden.
+    virtual void unobserved(std::exception_ptr exception) noexcept;
+
+    // The executor whose job the calling thread is running, or null.
+    static executor* current() noexcept;
+
+    // Makes an executor current in this thread; nests.
+    class scope {
+      public:
+        explicit scope(executor* e) noexcept;
+        ~scope();
+        scope(scope const&) = delete;
+        scope& operator=(scope const&) = delete;
+
+      private:
+        executor* outer_;
+    };
+
+  protected:
+    ~executor() = default;
+};
+
+}  // namespace rondo

@@ -1,0 +1,49 @@
+// parker.hpp: how a plain thread sleeps until one wake-up.
+//
+// Guarantee      park() returns after an unpark() that no earlier park() has consumed; an
+//                unpark() that comes first is remembered. At most one is remembered.
+// Thread safety  one thread parks; any thread unparks.
+// Memory order   what happens before unpark() is visible after the park() it ends.
+// Destruction    the parked thread may destroy the parker as soon as park() has returned, even
+//                while unpark() is still returning in its thread.
+#pragma once
+
+#include <cstdint>
+
+#include "rondo/core/policy.hpp"
+
+namespace rondo {
+
+class parker {
+  public:
+    parker() = default;
+    parker(parker const&) = delete;
+    parker& operator=(parker const&) = delete;
+
+    void park() noexcept { (void)park_until(time_point::max()); }
+
+    // False when the deadline passed first. A deadline that has passed still takes a wake-up
+    // that is already there.
+    bool park_until(time_point deadline) noexcept;
+
+    void unpark() noexcept {
+        // release: pairs with the acquire operations in park_until(). Past the exchange only the
+        // word's address is used.
+        if (word_.exchange(token, std::memory_order_release) == asleep) {
+            futex_wake(&word_, 1);
+        }
+    }
+
+  private:
+    // The word's values: nothing has happened; a wake-up waits to be consumed; the thread sleeps
+    // or is about to.
+    static constexpr std::uint32_t empty = 0;
+    static constexpr std::uint32_t token = 1;
+    static constexpr std::uint32_t asleep = 2;
+
+    bool consume() noexcept;
+
+    atomic<std::uint32_t> word_{empty};
+};
+
+}  // namespace rondo

@@ -1,0 +1,54 @@
+// run_loop.hpp: the smallest executor: one thread that runs what is posted, with real timers.
+//
+// Guarantee      jobs run in the order they were posted, in the thread that runs the loop.
+// Thread safety  post(), add(), cancel(), finish() from any thread; run() and run_ready() from
+//                one thread at a time.
+// Destruction    by the thread that ran it, as soon as run() has returned; a thread whose post()
+//                led to that may still be returning from it.
+// Idle           the thread sleeps until a job is posted or a timer is due; no polling.
+// Resolution     timers are rounded up to 1 ms.
+// Use            block_on(), examples, tests that step by hand (run_ready), a program that needs
+//                one thread only. Many threads: the runtime in exec.
+#pragma once
+
+#include <cstddef>
+
+#include "rondo/core/executor.hpp"
+#include "rondo/core/parker.hpp"
+#include "rondo/core/short_lock.hpp"
+#include "rondo/core/timer_queue.hpp"
+
+namespace rondo {
+
+class run_loop final : public executor, timer_service {
+  public:
+    run_loop();
+    ~run_loop();
+    run_loop(run_loop const&) = delete;
+    run_loop& operator=(run_loop const&) = delete;
+
+    void post(job& j) noexcept override;
+    timer_service& timers() noexcept override { return *this; }
+
+    // Runs jobs and timers until finish() is called. Can be called again after that.
+    void run() noexcept;
+    // Makes run() return once it has run what was posted before.
+    void finish() noexcept;
+    // Runs what is posted and due now, and what that posts, without waiting; returns how many.
+    std::size_t run_ready() noexcept;
+
+  private:
+    time_point now() const noexcept override;
+    void add(timer& t, time_point deadline) noexcept override;
+    bool cancel(timer& t) noexcept override;
+
+    std::size_t run_batch() noexcept;
+
+    short_lock lock_;
+    job_queue posted_;
+    bool finishing_ = false;
+    parker parker_;
+    timer_queue timers_;
+};
+
+}  // namespace rondo

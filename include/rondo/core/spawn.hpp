@@ -1,0 +1,181 @@
+// spawn.hpp: start a task that runs on its own, and a handle to wait for its end.
+//
+//   join_handle<T> h = spawn(executor, task);
+//   auto r = co_await h.join();          // expected<T, wait_error>: error when it was stopped
+//
+// Guarantee      the task starts on the executor, never inside spawn(), and owns itself until it
+//                ends: the handle may be destroyed at any time (detach). Its environment has a
+//                stop token of its own; request_stop() and a parent token ask through it.
+// Exceptions     travel to whoever joins; one that nobody takes goes to executor::unobserved().
+// Join           in all forms of a wait; a join that is stopped leaves the task alone. One joiner
+//                takes the result.
+// Memory         one block for the root beside the task's frame, both recycled.
+#pragma once
+
+#include <expected>
+#include <utility>
+
+#include "rondo/core/frame_allocator.hpp"
+#include "rondo/core/task.hpp"
+#include "rondo/core/wait.hpp"
+
+namespace rondo {
+
+template <class T>
+class join_handle;
+
+namespace detail {
+
+// The part of a root that does not depend on the result: two owners, the running task and the
+// handle; joiners wait in its queue for the end.
+class root_base : public wait_queue {
+  public:
+    root_base(executor& where, stop_token parent) noexcept
+        : flow_(where), env_{&where, &where.timers(), stop_.token(), &flow_} {
+        link_.attach(parent);
+    }
+
+    void request_stop() noexcept { stop_.request_stop(); }
+
+    bool ended() noexcept {
+        std::lock_guard const guard{lock()};
+        return ended_;
+    }
+
+  protected:
+    void end() noexcept {
+        link_.detach();
+        serve([this] { ended_ = true; });
+    }
+    // True for the last of the two owners.
+    bool drop() noexcept {
+        // acq_rel: the last owner sees what the other one did
+        return owners_.fetch_sub(1, std::memory_order_acq_rel) == 1;
+    }
+
+    stop_source stop_;
+    stop_link link_{stop_};
+    flow flow_;
+    environment env_;
+
+  private:
+    bool grant(waiter&) noexcept override { return ended_; }
+
+    bool ended_ = false;  // under the lock
+    atomic<int> owners_{2};
+};
+
+template <class T>
+class root final : public result_slot<T>, resumption, public root_base {
+  public:
+    root(executor& where, task<T>&& child, stop_token parent) noexcept
+        : root_base(where, parent), child_(std::move(child)) {
+        flow_.suspend_at(*this);
+        flow_.post();
+    }
+
+    static void* operator new(std::size_t size) { return allocate_frame(size); }
+    static void operator delete(void* memory, std::size_t size) noexcept {
+        deallocate_frame(memory, size);
+    }
+
+    std::expected<T, wait_error> outcome() {
+        if (!this->has_result()) return std::unexpected{wait_error::stopped};
+        taken_ = true;
+        if constexpr (std::is_void_v<T>) {
+            this->take();
+            return {};
+        } else {
+            return this->take();
+        }
+    }
+
+    void release() noexcept {
+        if (!drop()) return;
+        if (this->has_exception() && !taken_) flow_.where().unobserved(this->exception());
+        delete this;
+    }
+
+  private:
+    std::coroutine_handle<> on_turn() noexcept override { return child_.start(*this, env_); }
+    std::coroutine_handle<> completed() noexcept override {
+        {
+            task<T> const done{std::move(child_)};
+        }  // parameters are destroyed before anyone joins
+        end();
+        release();
+        return std::noop_coroutine();
+    }
+    unwound stopped() noexcept override {
+        child_.forget();
+        end();
+        release();
+        return unwound::resume(std::noop_coroutine());
+    }
+
+    task<T> child_;
+    bool taken_ = false;
+};
+
+template <class T>
+class join_op : public waiter {
+  public:
+    explicit join_op(root<T>& r) noexcept : waiter(r), root_(r) {}
+    bool ready() noexcept { return root_.ended(); }
+    std::expected<T, wait_error> take() { return root_.outcome(); }
+    void hand_on() noexcept {}
+
+  private:
+    root<T>& root_;
+};
+
+}  // namespace detail
+
+template <class T>
+class [[nodiscard("destroying the handle detaches the task")]] join_handle {
+  public:
+    join_handle(join_handle&& other) noexcept : root_(std::exchange(other.root_, nullptr)) {}
+    join_handle& operator=(join_handle&& other) noexcept {
+        join_handle{std::move(other)}.swap(*this);
+        return *this;
+    }
+    ~join_handle() { detach(); }
+
+    void swap(join_handle& other) noexcept { std::swap(root_, other.root_); }
+
+    // Lets the task run on, unobserved.
+    void detach() noexcept {
+        if (root_ != nullptr) std::exchange(root_, nullptr)->release();
+    }
+    bool joinable() const noexcept { return root_ != nullptr; }
+
+    void request_stop() noexcept { root_->request_stop(); }
+    bool ended() const noexcept { return root_->ended(); }
+
+    wait<detail::join_op<T>> join() noexcept { return wait{detail::join_op<T>{*root_}}; }
+    bounded_wait<detail::join_op<T>> join(stop_token token) noexcept {
+        return {detail::join_op<T>{*root_}, token};
+    }
+    bounded_wait<detail::join_op<T>> join_until(time_point deadline, stop_token t = {}) noexcept {
+        return {detail::join_op<T>{*root_}, deadline, t};
+    }
+    std::expected<T, wait_error> blocking_join() {
+        return blocking_wait(detail::join_op<T>{*root_});
+    }
+
+  private:
+    template <class U>
+    friend join_handle<U> spawn(executor& where, task<U> t, stop_token parent);
+    explicit join_handle(detail::root<T>& r) noexcept : root_(&r) {}
+
+    detail::root<T>* root_;
+};
+
+// The task runs on `where`. A parent token, if there is one, is followed until the task ends; its
+// source must live that long.
+template <class T>
+join_handle<T> spawn(executor& where, task<T> t, stop_token parent = {}) {
+    return join_handle<T>{*new detail::root<T>{where, std::move(t), parent}};
+}
+
+}  // namespace rondo

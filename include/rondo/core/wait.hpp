@@ -1,0 +1,85 @@
+// wait.hpp: an operation of a primitive as something to await, in every world and every form.
+//
+// A primitive describes an operation once, as a type Op derived from waiter:
+//
+//   R    take()      the result; called once, after ready() or a grant, on the owner's thread
+//   bool ready()     completes without waiting if it can (the fast path)
+//   void hand_on()   it was granted, but nobody is left to take it: pass it on
+//   E    refuse(wait_error)   optional: what a bounded wait that failed gives (default: the
+//                             wait_error itself); a send gives its value back here
+//
+// and returns from its members
+//
+//   wait<Op>          op():  the result is R. In a task, the environment's stop unwinds it.
+//   bounded_wait<Op>  op(token), op_until(deadline), op_until(deadline, token): the result is
+//                     expected<R, E>. An explicit token and a deadline end it with a value; in a
+//                     task the environment's stop still unwinds it, unless it is the very token
+//                     that was passed.
+//   blocking_wait()   blocking_op(): for plain threads, never inside an executor.
+//
+// Completion beats stop and deadline: an operation that is ready, or that was granted before it
+// was withdrawn, gives its result.
+// Budget       a completed wait spends from the turn of the task; a task without budget gives way
+//              before its next wait, ready or not.
+// Allocation   none.
+#pragma once
+
+#include <expected>
+#include <type_traits>
+#include <utility>
+
+#include "rondo/core/assert.hpp"
+#include "rondo/core/detail/foreign_wait.hpp"
+#include "rondo/core/detail/task_wait.hpp"
+#include "rondo/core/detail/thread_wait.hpp"
+#include "rondo/core/detail/wait_bounds.hpp"
+
+namespace rondo {
+
+template <class Op>
+class [[nodiscard("a wait does nothing until it is awaited")]] wait {
+  public:
+    explicit wait(Op op) noexcept : op_(std::move(op)) {}
+
+    detail::task_wait<Op, detail::no_bounds> rondo_await(detail::promise_base& task) && noexcept {
+        return {op_, task, detail::no_bounds{}};
+    }
+    detail::foreign_wait<Op, detail::no_bounds> operator co_await() && noexcept {
+        return {op_, detail::no_bounds{}};
+    }
+
+  private:
+    Op op_;
+};
+
+template <class Op>
+class [[nodiscard("a wait does nothing until it is awaited")]] bounded_wait {
+  public:
+    bounded_wait(Op op, time_point deadline, stop_token token = {}) noexcept
+        : op_(std::move(op)), bounds_{deadline, token} {}
+    bounded_wait(Op op, stop_token token) noexcept
+        : bounded_wait(std::move(op), time_point::max(), token) {}
+
+    detail::task_wait<Op, wait_bounds> rondo_await(detail::promise_base& task) && noexcept {
+        return {op_, task, bounds_};
+    }
+    detail::foreign_wait<Op, wait_bounds> operator co_await() && noexcept { return {op_, bounds_}; }
+
+  private:
+    Op op_;
+    wait_bounds bounds_;
+};
+
+template <class Op>
+auto blocking_wait(Op op) {
+    detail::thread_wait<Op, detail::no_bounds> w{op, detail::no_bounds{}};
+    return w.get();
+}
+
+template <class Op>
+auto blocking_wait(Op op, time_point deadline, stop_token token = {}) {
+    detail::thread_wait<Op, wait_bounds> w{op, wait_bounds{deadline, token}};
+    return w.get();
+}
+
+}  // namespace rondo

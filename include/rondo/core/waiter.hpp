@@ -1,0 +1,145 @@
+// waiter.hpp: the one intrusive node through which everything waits, and the queue it waits in.
+//
+// A primitive (semaphore, channel, ...) derives from wait_queue and says in grant() what a waiter
+// needs. An operation of that primitive derives from waiter and lives in the awaiter: in the
+// coroutine frame or on a thread's stack. Waiting allocates nothing.
+//
+// Guarantee      turns: waiters are granted in the order in which they entered; nobody is granted
+//                past a waiter that is still there. Granted or withdrawn is decided exactly once,
+//                under the queue's lock; what was granted first stays granted. A waiter that
+//                leaves gives back what it had been promised in part, and if it was first in line
+//                those behind it that now fit are granted at once.
+// Resumption     through the waiter's waker, once, with no lock held. A waiter that was decided
+//                inside enter() or left by itself is not woken.
+// Thread safety  enter() and leave() belong to the waiter's owner; everything else may be called
+//                by any thread.
+// Memory order   what happens before the grant is visible to the granted waiter.
+//
+// The life of a waiter, its states and who owns the frame in each of them, is the page at the
+// head of src/core/waiter.cpp.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+
+#include "rondo/core/policy.hpp"
+#include "rondo/core/short_lock.hpp"
+#include "rondo/core/waker.hpp"
+
+namespace rondo {
+
+class wait_queue;
+
+enum class wait_state : std::uint8_t {
+    idle,         // not in the queue and not decided
+    waiting,      // in the queue
+    granted,      // has what it asked for
+    stopped,      // the environment's stop token asked
+    interrupted,  // an explicit stop token asked
+    timed_out,    // the deadline passed
+};
+
+class waiter {
+  public:
+    explicit waiter(wait_queue& queue) noexcept : queue_(&queue) {}
+    // An operation may be moved until it is entered.
+    waiter(waiter&& other) noexcept;
+    waiter& operator=(waiter&&) = delete;
+
+    // For the owner: before enter(), and again once it was woken.
+    wait_state state() const noexcept { return state_; }
+    void wake_with(waker w) noexcept { waker_ = w; }
+
+    // True: decided, state() says how; the owner goes on. False: the waker will be called once;
+    // the owner must not touch the waiter before that, other than through leave().
+    [[nodiscard("who waits must not go on")]] bool enter() noexcept;
+
+    // Ends the wait as `why` if nothing has ended it yet; false when it was decided already.
+    // Before enter() it makes enter() return at once.
+    bool withdraw(wait_state why) noexcept;
+
+    // The owner gives up without being woken. False: it had been decided, and the wake-up comes
+    // or has come.
+    [[nodiscard("a decided waiter is still owed its wake-up")]] bool leave() noexcept;
+
+  protected:
+    // Marks a wait as over that never had to be entered.
+    void complete() noexcept { state_ = wait_state::granted; }
+
+  private:
+    friend class wait_queue;
+    friend class waiter_list;
+
+    cell<waiter*> previous_{nullptr};
+    cell<waiter*> next_{nullptr};
+    waker waker_;
+    wait_queue* queue_;
+    cell<wait_state> state_{wait_state::idle};
+};
+
+// Intrusive FIFO of waiters with O(1) removal; its owner synchronises.
+class waiter_list {
+  public:
+    bool empty() const noexcept { return first_ == nullptr; }
+    waiter* front() const noexcept { return first_; }
+    void push_back(waiter& w) noexcept;
+    void remove(waiter& w) noexcept;
+
+  private:
+    cell<waiter*> first_{nullptr};
+    cell<waiter*> last_{nullptr};
+};
+
+class wait_queue {
+  public:
+    wait_queue(wait_queue const&) = delete;
+    wait_queue& operator=(wait_queue const&) = delete;
+
+  protected:
+    wait_queue() = default;
+    ~wait_queue();
+
+    // Both are called under the lock: no blocking, no throwing, no user code, no waking.
+    //
+    // Takes what the waiter first in line needs, if it is there. May take a part and keep note
+    // of it in the waiter (permits accrue to the head).
+    virtual bool grant(waiter& first) noexcept = 0;
+    // Takes back the part that a withdrawn waiter had accrued.
+    virtual void give_back(waiter&) noexcept {}
+
+    // Changes the primitive's state under the lock, grants whoever can be granted then, and
+    // wakes them after it. Destroy no user value inside `change`: move it out.
+    template <class Change>
+    void serve(Change change) noexcept {
+        waiter* granted = nullptr;
+        {
+            std::lock_guard const guard{lock_};
+            change();
+            granted = grant_all();
+        }
+        wake(granted);
+    }
+
+    // For the primitive's own reads and changes that can grant nobody anything.
+    short_lock& lock() noexcept { return lock_; }
+    bool has_waiters() const noexcept { return !waiters_.empty(); }  // under the lock
+
+  private:
+    friend class waiter;
+
+    bool enter(waiter& w) noexcept;
+    bool withdraw(waiter& w, wait_state why) noexcept;
+    bool leave(waiter& w) noexcept;
+    waiter* take_out(waiter& w) noexcept;
+    waiter* grant_all() noexcept;
+    static void wake(waiter* chain) noexcept;
+
+    short_lock lock_;
+    waiter_list waiters_;
+};
+
+inline bool waiter::enter() noexcept { return queue_->enter(*this); }
+inline bool waiter::withdraw(wait_state why) noexcept { return queue_->withdraw(*this, why); }
+inline bool waiter::leave() noexcept { return queue_->leave(*this); }
+
+}  // namespace rondo

@@ -1,0 +1,27 @@
+#include "rondo/core/executor.hpp"
+
+#include <cstdio>
+
+#include "rondo/core/detail/thread_state.hpp"
+
+namespace rondo {
+
+executor* executor::current() noexcept { return detail::this_thread().current; }
+
+executor::scope::scope(executor* e) noexcept : outer_(detail::this_thread().current) {
+    detail::this_thread().current = e;
+}
+
+executor::scope::~scope() { detail::this_thread().current = outer_; }
+
+void executor::unobserved(std::exception_ptr exception) noexcept {
+    try {
+        std::rethrow_exception(std::move(exception));
+    } catch (std::exception const& e) {
+        std::fprintf(stderr, "rondo: a task that nobody joined ended with: %s\n", e.what());
+    } catch (...) {
+        std::fputs("rondo: a task that nobody joined ended with an unknown exception\n", stderr);
+    }
+}
+
+}  // namespace rondo

@@ -1,0 +1,77 @@
+// Invariants
+//   I1  whoever makes the queue non-empty un-parks the loop; the loop looks at the queue after
+//       each park. So a job never waits in the queue of a sleeping loop.
+//   I2  the loop is un-parked under the lock. The job may be the one that ends the loop's life:
+//       once the lock is released nothing of the loop is touched.
+#include "rondo/core/run_loop.hpp"
+
+#include <mutex>
+#include <utility>
+
+#include "rondo/core/assert.hpp"
+
+namespace rondo {
+
+run_loop::run_loop() : timers_(std::chrono::milliseconds{1}, clock::now()) {}
+
+run_loop::~run_loop() {
+    RONDO_ASSERT(posted_.empty(), "a run_loop is destroyed after what was posted to it has run");
+}
+
+void run_loop::post(job& j) noexcept {
+    std::lock_guard const guard{lock_};
+    bool const was_empty = posted_.empty();
+    posted_.push(j);
+    if (was_empty) parker_.unpark();  // I1, I2
+}
+
+time_point run_loop::now() const noexcept { return clock::now(); }
+
+void run_loop::add(timer& t, time_point deadline) noexcept {
+    if (timers_.add(t, deadline)) parker_.unpark();
+}
+
+bool run_loop::cancel(timer& t) noexcept { return timers_.cancel(t); }
+
+// Runs what is in the queue now. Jobs posted meanwhile come in the next batch, after the timers.
+std::size_t run_loop::run_batch() noexcept {
+    job_queue batch;
+    {
+        std::lock_guard const guard{lock_};
+        batch = std::exchange(posted_, {});
+    }
+    executor::scope const here{this};
+    std::size_t ran = 0;
+    for (; job* const j = batch.pop(); ++ran) j->run(*j);
+    return ran;
+}
+
+std::size_t run_loop::run_ready() noexcept {
+    std::size_t ran = 0;
+    for (;;) {
+        std::size_t const now_ran = run_batch() + timers_.fire_due(now());
+        if (now_ran == 0) return ran;
+        ran += now_ran;
+    }
+}
+
+void run_loop::run() noexcept {
+    for (;;) {
+        run_batch();
+        timers_.fire_due(now());
+        {
+            std::lock_guard const guard{lock_};
+            if (!posted_.empty()) continue;
+            if (std::exchange(finishing_, false)) return;
+        }
+        (void)parker_.park_until(timers_.next().value_or(time_point::max()));
+    }
+}
+
+void run_loop::finish() noexcept {
+    std::lock_guard const guard{lock_};
+    finishing_ = true;
+    parker_.unpark();  // I2
+}
+
+}  // namespace rondo

@@ -1,0 +1,114 @@
+// Algorithm
+//   A list of hooks under a short lock. request_stop() raises the flag, then takes one hook at a
+//   time off the list, calls it without the lock and notes under the lock that it ended. remove()
+//   takes a listed hook off; for one that is being called by another thread it waits for the end.
+//   A link is not called: the walk goes down into its target, and the link counts as running
+//   until everything below it has been called. The way back up is threaded through up_, so the
+//   walk needs no recursion and no memory.
+//
+// Invariants
+//   I1  requested_ is raised under the lock; no hook is listed after the walk saw the list empty,
+//       because add() refuses under the same lock.
+//   I2  a hook is either listed, or running, or done. remove() returns only when it is neither
+//       of the first two (or when the calling thread is the one that runs it).
+//   I3  after a hook's call the walk touches the source but never the hook: remove() from inside
+//       the hook may have ended its life.
+//   I4  a target is only touched while its link is running in the source above: whoever destroys
+//       the target detaches the link first, and that waits (I2).
+//
+// Races considered
+//   - a source reached through two ways (its owner and its link): mark_requested() lets one of
+//     them walk; the other neither walks nor waits.
+//   - remove() on the requesting thread, from a hook or from what a hook resumed: it must not
+//     wait for itself. What hooks resume in place is kept back by the wake_scope until the walk
+//     is over, so nothing can destroy a source that is being walked.
+#include "rondo/core/stop.hpp"
+
+#include <mutex>
+
+#include "rondo/core/assert.hpp"
+#include "rondo/core/waker.hpp"
+
+namespace rondo {
+
+stop_source::~stop_source() {
+    RONDO_ASSERT(first_ == nullptr, "a stop_source outlives the hooks registered at it");
+}
+
+bool stop_source::add(stop_hook& hook) noexcept {
+    std::lock_guard const guard{lock_};
+    if (requested_.load(std::memory_order_relaxed)) return false;  // I1
+    hook.previous_ = last_;
+    hook.next_ = nullptr;
+    (last_ != nullptr ? last_->next_ : first_) = &hook;
+    last_ = &hook;
+    hook.listed_ = true;
+    return true;
+}
+
+void stop_source::unlink(stop_hook& hook) noexcept {
+    (hook.previous_ != nullptr ? hook.previous_->next_ : first_) = hook.next_;
+    (hook.next_ != nullptr ? hook.next_->previous_ : last_) = hook.previous_;
+    hook.listed_ = false;
+}
+
+void stop_source::remove(stop_hook& hook) noexcept {
+    std::lock_guard const guard{lock_};
+    do {
+        if (hook.listed_) return unlink(hook);
+    } while (!fence_.ended(&hook, lock_));  // I2
+}
+
+bool stop_source::mark_requested() noexcept {
+    std::lock_guard const guard{lock_};
+    if (requested_.load(std::memory_order_relaxed)) return false;
+    // release: pairs with the acquire in stop_requested()
+    requested_.store(true, std::memory_order_release);
+    return true;
+}
+
+stop_hook* stop_source::begin_next() noexcept {
+    std::lock_guard const guard{lock_};
+    stop_hook* const hook = first_;
+    if (hook != nullptr) {
+        unlink(*hook);
+        fence_.begin(hook);
+    }
+    return hook;
+}
+
+void stop_source::end_current() noexcept {
+    lock_.lock();
+    bool const awaited = fence_.end();
+    lock_.unlock();
+    if (awaited) fence_.notify();
+}
+
+bool stop_source::request_stop() noexcept {
+    if (!mark_requested()) return false;
+    wake_scope const scope;
+    stop_source* at = this;
+    for (;;) {
+        stop_hook* const hook = at->begin_next();
+        if (hook == nullptr) {
+            if (at == this) return true;
+            stop_source* const up = at->up_;
+            up->end_current();  // I4: `at` may be gone from here on
+            at = up;
+            continue;
+        }
+        if (hook->call_ == nullptr) {
+            stop_source* const target = static_cast<stop_link*>(hook)->target_;
+            if (target->mark_requested()) {
+                target->up_ = at;
+                at = target;
+                continue;
+            }
+        } else {
+            hook->call_(*hook);
+        }
+        at->end_current();  // I3
+    }
+}
+
+}  // namespace rondo
