@@ -1,0 +1,300 @@
+// explore.cpp: runs executions one after another until one fails or none is left.
+//
+// Algorithm      The scenario is thread 0. Every thread has a fiber that loops: run a body, hand
+//                over, wait for the body of a later execution. A failure jumps to the host from
+//                wherever it is; the stacks that were in the middle of something are dropped and
+//                the arena is reset. The failing path is then run once more with a trace, so that
+//                the search itself pays nothing for it.
+
+#include <rondo/check/explore.hpp>
+
+#include "execution.hpp"
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <mutex>
+
+namespace rondo::check {
+namespace detail {
+namespace {
+
+constinit thread_local execution* current_execution = nullptr;
+
+// An exception that meets a noexcept ends here; nothing has been unwound.
+[[noreturn]] void on_terminate() {
+    if (auto* const run = execution::current()) {
+        run->fail(failure::exception, "T%u: std::terminate was called", run->self());
+    }
+    std::abort();
+}
+
+}  // namespace
+
+execution* execution::current() noexcept { return current_execution; }
+
+void execution::begin_session() {
+    require_new_delete();
+    host_.adopt_current_stack();
+}
+
+void execution::reset(chooser& decisions, schedule_settings const& settings, int preemptions,
+                      bool traced) {
+    self_ = 0;
+    thread_count_ = 1;
+    enabled_ = bit(0);
+    timed_ = 0;
+    paused_ = 0;
+    ever_paused_ = 0;
+    behind_ = 0;
+    starving_ = 0;
+    served_ = 0;
+    steps_ = 0;
+    preemptions_left_ = preemptions;
+    bounded_ = preemptions >= 0;
+    settings_ = settings;
+    spurious_wakeup_left_ = settings.spurious_wakeups;
+    spurious_failures_left_ = settings.spurious_failures;
+    traced_ = traced;
+    outcome_ = failure::none;
+    message_[0] = '\0';
+    decisions_ = &decisions;
+    locations_.clear();
+    stores_.clear();
+    events_.clear();
+    arena_.reset();
+
+    model_thread& first = threads_[0];
+    first.now = clock{};
+    first.now.at[0] = 1;
+    first.memory = &arena_;
+    first.visible_from = 0;
+    first.state = model_thread::doing::running;
+    first.resumed = false;
+    first.timed_out = false;
+    first.joined = false;
+    first.slots = 0;
+}
+
+void execution::run(chooser& decisions, schedule_settings const& settings, int preemptions,
+                    bool traced, std::function<void()> const& scenario) {
+    reset(decisions, settings, preemptions, traced);
+    scenario_ = &scenario;
+    decisions.begin_execution();
+    if (!fibers_[0].started()) {
+        fibers_[0].start(&execution::fiber_loop, this);
+    }
+    idle_fibers_ &= static_cast<mask>(~bit(0));
+    current_execution = this;
+    current_arena = &arena_;
+    fiber::jump(host_, fibers_[0]);
+    current_arena = nullptr;
+    current_execution = nullptr;
+    if (outcome_ != failure::none) {
+        abandon_fibers();
+    }
+}
+
+void execution::fiber_loop(void* self) {
+    for (;;) {
+        static_cast<execution*>(self)->thread_main();
+    }
+}
+
+void execution::thread_main() {
+    try {
+        if (self_ == 0) {
+            (*scenario_)();
+        } else {
+            me().run(me().closure);
+        }
+    } catch (std::exception const& error) {
+        fail(failure::exception, "T%u: uncaught exception: %s", self_, error.what());
+    } catch (...) {
+        fail(failure::exception, "T%u: uncaught exception", self_);
+    }
+    if (self_ == 0) {
+        finish_scenario();
+    } else {
+        finish_thread();
+    }
+}
+
+void execution::finish_scenario() {
+    destroy_storage();
+    for (unsigned i = 1; i < thread_count_; ++i) {
+        if (!threads_[i].joined) {
+            fail(failure::misuse, "the scenario returned before T%u was joined", i);
+        }
+    }
+    if (arena_.live() != 0) {
+        arena::block const oldest = arena_.oldest();
+        fail(failure::leak, "%zu blocks of memory left; the oldest is allocation %u, %zu bytes",
+             arena_.live(), static_cast<unsigned>(oldest.number), oldest.bytes);
+    }
+    for (location const& each : locations_) {
+        if (each.alive) {
+            fail(failure::leak, "%s was never destroyed", name_of(each).text);
+        }
+    }
+    idle_fibers_ |= bit(0);
+    fiber::jump(fibers_[0], host_);
+}
+
+void execution::abandon_fibers() {
+    for (unsigned i = 0; i < max_threads; ++i) {
+        if (fibers_[i].started() && (idle_fibers_ & bit(i)) == 0) {
+            fibers_[i].start(&execution::fiber_loop, this);
+        }
+    }
+    idle_fibers_ = 0xff;
+}
+
+namespace {
+
+// One execution at a time in a process: stacks, arena and records are kept and used again.
+struct session {
+    session() : previous_handler(std::set_terminate(&on_terminate)) {
+        if (running()) {
+            misuse("explore() inside a scenario");
+        }
+        exclusive = std::unique_lock(turn());
+        engine().begin_session();
+    }
+    ~session() { std::set_terminate(previous_handler); }
+    session(session const&) = delete;
+    session& operator=(session const&) = delete;
+
+    static std::mutex& turn() {
+        static std::mutex only;
+        return only;
+    }
+    static execution& engine() {
+        static execution only;
+        return only;
+    }
+
+    std::terminate_handler previous_handler;
+    std::unique_lock<std::mutex> exclusive;
+};
+
+schedule_settings settings_of(options const& how) {
+    return {how.spurious_wakeups, how.spurious_failures, how.max_steps};
+}
+
+std::string headline(failure kind, std::string const& message) {
+    return std::string(to_string(kind)) + ": " + message;
+}
+
+// Runs the chooser's path once more with a trace, and completes the report.
+void describe_failure(execution& engine, chooser& decisions, schedule_settings const& settings,
+                      std::function<void()> const& scenario, report& result) {
+    result.kind = engine.outcome();
+    std::string message = engine.message();
+    result.schedule = write_schedule(settings, decisions.path());
+    decisions.repeat(decisions.path());
+    engine.run(decisions, settings, -1, true, scenario);
+    if (engine.outcome() != result.kind && result.kind != failure::nondeterminism) {
+        message = "a failure (" + headline(result.kind, message) +
+                  ") did not happen again when its schedule was repeated";
+        result.kind = failure::nondeterminism;
+    }
+    result.trace = write_trace(engine);
+    result.error = headline(result.kind, message) + "\n" + result.trace +
+                   "  schedule: " + result.schedule + "\n";
+}
+
+}  // namespace
+}  // namespace detail
+
+char const* to_string(failure kind) noexcept {
+    switch (kind) {
+        case failure::none: return "none";
+        case failure::assertion: return "assertion";
+        case failure::race: return "race";
+        case failure::deadlock: return "deadlock";
+        case failure::leak: return "leak";
+        case failure::use_after_destroy: return "use after destroy";
+        case failure::double_free: return "double free";
+        case failure::livelock: return "livelock";
+        case failure::exception: return "exception";
+        case failure::misuse: return "misuse";
+        case failure::nondeterminism: return "nondeterminism";
+        case failure::limit: return "limit";
+        case failure::bad_schedule: return "bad schedule";
+    }
+    return "?";
+}
+
+report explore(options const& how, std::function<void()> const& scenario) {
+    if (char const* const given = std::getenv("RONDO_SCHEDULE"); given != nullptr) {
+        report result = replay(given, scenario);
+        std::fprintf(stderr, "%s\n", result.ok ? result.trace.c_str() : result.error.c_str());
+        return result;
+    }
+    detail::session const session;
+    detail::execution& engine = detail::session::engine();
+    detail::chooser decisions;
+    decisions.search(how);
+    detail::schedule_settings const settings = detail::settings_of(how);
+    int const preemptions = how.mode == search::pct ? -1 : how.preemptions;
+
+    report result;
+    result.ok = true;
+    bool exhausted = false;
+    auto const begin = std::chrono::steady_clock::now();
+    while (result.executions < how.max_executions && !exhausted) {
+        engine.run(decisions, settings, preemptions, false, scenario);
+        ++result.executions;
+        if (engine.outcome() != failure::none) {
+            result.ok = false;
+            break;
+        }
+        exhausted = !decisions.advance();
+    }
+    std::chrono::duration<double> const spent = std::chrono::steady_clock::now() - begin;
+    result.executions_per_second = static_cast<double>(result.executions) / spent.count();
+    result.complete = exhausted && !engine.histories_cut();
+    if (!result.ok) {
+        detail::describe_failure(engine, decisions, settings, scenario, result);
+    }
+    return result;
+}
+
+report replay(std::string const& schedule, std::function<void()> const& scenario) {
+    detail::session const session;
+    detail::execution& engine = detail::session::engine();
+    detail::chooser decisions;
+    detail::schedule_settings settings;
+    detail::pool<detail::decision> path;
+    std::uint32_t hash = 0;
+
+    report result;
+    result.schedule = schedule;
+    std::string const wrong = detail::read_schedule(schedule, settings, path, hash);
+    if (!wrong.empty()) {
+        result.kind = failure::bad_schedule;
+        result.error = detail::headline(result.kind, "\"" + schedule + "\": " + wrong);
+        return result;
+    }
+    decisions.repeat(path);
+    engine.run(decisions, settings, -1, true, scenario);
+    result.executions = 1;
+    result.kind = engine.outcome();
+    std::string message = engine.message();
+    bool const fits = decisions.consumed() && detail::hash_of(decisions.path()) == hash;
+    if (!fits && result.kind != failure::nondeterminism) {
+        result.kind = failure::nondeterminism;
+        message = "the execution did not follow its schedule: another scenario, or one that does "
+                  "not repeat itself";
+    }
+    result.ok = result.kind == failure::none;
+    result.trace = detail::write_trace(engine);
+    if (!result.ok) {
+        result.error = detail::headline(result.kind, message) + "\n" + result.trace;
+    }
+    return result;
+}
+
+}  // namespace rondo::check
