@@ -1,0 +1,240 @@
+// Every line of the table at the head of src/core/waiter.cpp, explored. Each scenario ends by
+// counting the permits: nothing may be lost and nothing granted twice. A waiter that nobody wakes
+// shows as a deadlock, a frame touched too late as a use after destroy.
+#include <optional>
+
+#include "rondo/core/parker.hpp"
+#include "rondo/core/waiter.hpp"
+#include "support/model.hpp"
+#include "support/permits.hpp"
+
+namespace rondo {
+namespace {
+
+using check::thread;
+using test::permits;
+
+constexpr time_point soon{std::chrono::seconds{1}};  // the model lets it pass at any moment
+
+// An acquire in the hands of its owner: entered, woken and left by hand.
+class held_acquire {
+  public:
+    held_acquire(permits& from, std::size_t n) : op_(from, n) {
+        op_.wake_with({[](void* p) noexcept { static_cast<parker*>(p)->unpark(); }, &woken_});
+    }
+    permits::acquire_op* operator->() noexcept { return &op_; }
+    void await_wake_up() noexcept { woken_.park(); }
+
+  private:
+    parker woken_;
+    permits::acquire_op op_;
+};
+
+TEST(WaiterModel, W1_AWaiterThatFindsWhatItNeedsGoesOnWithoutAWakeUp) {
+    EXPECT_HOLDS([] {
+        permits p{2};
+        thread other{[&] { auto got = p.blocking_acquire(1); }};
+        permits::acquire_op op{p, 1};  // no waker: a wake-up would be a call of null
+        RONDO_CHECK_EXPECT(op.enter());
+        RONDO_CHECK_EXPECT(op.state() == wait_state::granted);
+        op.hand_on();
+        other.join();
+        RONDO_CHECK_EXPECT(p.available() == 2);
+    });
+}
+
+TEST(WaiterModel, W2_W3_AWaiterIsGrantedByTheReleaseAndWokenOnce) {
+    EXPECT_HOLDS([] {
+        permits p{0};
+        cell<int> written{0};
+        thread waits{[&] {
+            auto got = p.blocking_acquire(1);
+            RONDO_CHECK_EXPECT(written == 7);  // what came before the release is visible
+        }};
+        written = 7;
+        p.release();
+        waits.join();
+        RONDO_CHECK_EXPECT(p.available() == 1);
+    });
+}
+
+TEST(WaiterModel, W3_TwoWaitersShareWhatIsReleasedInTurn) {
+    EXPECT_HOLDS([] {
+        permits p{0};
+        thread one{[&] { auto got = p.blocking_acquire(1); }};
+        thread two{[&] { auto got = p.blocking_acquire(1); }};
+        p.release();
+        one.join();
+        two.join();
+        RONDO_CHECK_EXPECT(p.available() == 1);
+    });
+}
+
+TEST(WaiterModel, W3_ALargeRequestIsNotOvertakenOnceItIsFirst) {
+    EXPECT_HOLDS([] {
+        permits p{1};
+        held_acquire large{p, 2};
+        RONDO_CHECK_EXPECT(!large->enter());  // has accrued the one that was there
+        cell<bool> large_done{false};
+        thread small{[&] {
+            auto got = p.blocking_acquire(1);
+            RONDO_CHECK_EXPECT(large_done);
+        }};
+        p.release();
+        large.await_wake_up();
+        large_done = true;
+        large->hand_on();
+        small.join();
+        RONDO_CHECK_EXPECT(p.available() == 2);
+    });
+}
+
+TEST(WaiterModel, W4_AStoppedHeadGivesBackItsPartAndFollowersThatFitGoAtOnce) {
+    EXPECT_HOLDS([] {
+        permits p{1};
+        stop_source stop;
+        thread large{[&] {
+            auto got = p.blocking_acquire_until(2, time_point::max(), stop.token());
+            RONDO_CHECK_EXPECT(!got);  // two are never there at once
+            RONDO_CHECK_EXPECT(got.error() == wait_error::stopped);
+        }};
+        thread small{[&] { auto got = p.blocking_acquire(1); }};
+        stop.request_stop();
+        large.join();
+        small.join();
+        RONDO_CHECK_EXPECT(p.available() == 1);
+    });
+}
+
+TEST(WaiterModel, W4_AStoppedWaiterInTheMiddleLeavesTheOthersInLine) {
+    EXPECT_HOLDS([] {
+        permits p{0};
+        held_acquire first{p, 1}, last{p, 1};
+        permits::acquire_op middle{p, 1};
+        parker woken;
+        middle.wake_with({[](void* w) noexcept { static_cast<parker*>(w)->unpark(); }, &woken});
+        RONDO_CHECK_EXPECT(!first->enter());
+        RONDO_CHECK_EXPECT(!middle.enter());
+        RONDO_CHECK_EXPECT(!last->enter());
+        thread stops{[&] { middle.withdraw(wait_state::stopped); }};
+        p.release(3);
+        first.await_wake_up();
+        last.await_wake_up();
+        woken.park();
+        stops.join();
+        RONDO_CHECK_EXPECT(first->state() == wait_state::granted);
+        RONDO_CHECK_EXPECT(last->state() == wait_state::granted);
+        std::size_t const kept = middle.state() == wait_state::granted ? 3 : 2;
+        RONDO_CHECK_EXPECT(p.available() == 3 - kept);
+    });
+}
+
+TEST(WaiterModel, W5_AStopThatComesBeforeTheWaitEndsItAtOnce) {
+    EXPECT_HOLDS([] {
+        permits p{0};
+        stop_source stop;
+        thread waits{[&] {
+            auto got = p.blocking_acquire_until(1, time_point::max(), stop.token());
+            RONDO_CHECK_EXPECT(!got);
+        }};
+        stop.request_stop();
+        waits.join();
+    });
+}
+
+TEST(WaiterModel, W6_APermitGrantedInTheInstantOfAStopIsNotLost) {
+    EXPECT_HOLDS([] {
+        permits p{0};
+        stop_source stop;
+        thread waits{[&] {
+            auto got = p.blocking_acquire_until(1, time_point::max(), stop.token());
+            if (got) got->forget();
+            RONDO_CHECK_EXPECT(p.available() <= 1);
+            if (got) p.release();
+        }};
+        thread stops{[&] { stop.request_stop(); }};
+        p.release();
+        waits.join();
+        stops.join();
+        RONDO_CHECK_EXPECT(p.available() == 1);
+    });
+}
+
+TEST(WaiterModel, W6_OfTwoThatWithdrawOneDecides) {
+    EXPECT_HOLDS([] {
+        permits p{0};
+        held_acquire op{p, 1};
+        RONDO_CHECK_EXPECT(!op->enter());
+        cell<bool> stopped{false};
+        thread stops{[&] { stopped = op->withdraw(wait_state::stopped); }};
+        bool const timed_out = op->withdraw(wait_state::timed_out);
+        op.await_wake_up();
+        stops.join();
+        RONDO_CHECK_EXPECT(stopped.read() != timed_out);
+        RONDO_CHECK_EXPECT(op->state() ==
+                           (timed_out ? wait_state::timed_out : wait_state::stopped));
+    });
+}
+
+TEST(WaiterModel, W6_W8_ADeadlineAndAGrantMeetAndNothingIsLost) {
+    EXPECT_HOLDS([] {
+        permits p{0};
+        thread waits{[&] {
+            auto got = p.blocking_acquire_until(1, soon);
+            if (!got) RONDO_CHECK_EXPECT(got.error() == wait_error::timed_out);
+        }};
+        p.release();
+        waits.join();
+        RONDO_CHECK_EXPECT(p.available() == 1);
+    });
+}
+
+TEST(WaiterModel, W7_AHeadThatLeavesLetsFollowersThatFitGo) {
+    EXPECT_HOLDS([] {
+        permits p{1};
+        permits::acquire_op large{p, 2};
+        RONDO_CHECK_EXPECT(!large.enter());
+        thread small{[&] { auto got = p.blocking_acquire(1); }};
+        RONDO_CHECK_EXPECT(large.leave());
+        RONDO_CHECK_EXPECT(large.state() == wait_state::idle);
+        small.join();
+        RONDO_CHECK_EXPECT(p.available() == 1);
+    });
+}
+
+TEST(WaiterModel, W8_W9_WhoWasGrantedBeforeItLeftIsWokenAndHandsOn) {
+    EXPECT_HOLDS([] {
+        permits p{0};
+        thread releases{[&] { p.release(); }};
+        {
+            held_acquire op{p, 1};
+            if (op->enter()) {
+                op->hand_on();
+            } else if (!op->leave()) {
+                op.await_wake_up();  // the waker holds the frame until it has been called
+                RONDO_CHECK_EXPECT(op->state() == wait_state::granted);
+                op->hand_on();
+            }
+        }
+        releases.join();
+        RONDO_CHECK_EXPECT(p.available() == 1);
+    });
+}
+
+TEST(WaiterModel, ThreeWaitersOneStopOneDeadlineAndTwoPermitsAddUp) {
+    EXPECT_HOLDS([] {
+        permits p{0};
+        stop_source stop;
+        thread plain{[&] { auto got = p.blocking_acquire(1); }};
+        thread stopped{
+            [&] { auto got = p.blocking_acquire_until(1, time_point::max(), stop.token()); }};
+        p.release();
+        stop.request_stop();
+        plain.join();
+        stopped.join();
+        RONDO_CHECK_EXPECT(p.available() == 1);
+    });
+}
+
+}  // namespace
+}  // namespace rondo

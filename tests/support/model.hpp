@@ -1,0 +1,36 @@
+// model.hpp: how a model-checked scenario becomes a test.
+//
+// EXPECT_HOLDS(scenario) explores it exhaustively within a preemption bound of 3, or of
+// RONDO_PREEMPTIONS, and prints how many executions that took.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+
+#include "rondo/check/check.hpp"
+
+namespace rondo::test {
+
+inline int preemption_bound() {
+    char const* const set = std::getenv("RONDO_PREEMPTIONS");
+    return set != nullptr ? std::atoi(set) : 3;
+}
+
+inline void expect_holds(std::function<void()> const& scenario, int bound = preemption_bound()) {
+    check::options how;
+    how.preemptions = bound;
+    how.max_executions = 200'000'000;
+    check::report const found = check::explore(how, scenario);
+    EXPECT_TRUE(found.ok) << found.error << "\nRONDO_SCHEDULE=" << found.schedule;
+    EXPECT_TRUE(!found.ok || found.complete);
+    std::printf("[  explored] %llu executions with %d preemptions, %.0f a second\n",
+                static_cast<unsigned long long>(found.executions), bound,
+                found.executions_per_second);
+}
+
+}  // namespace rondo::test
+
+#define EXPECT_HOLDS(...) ::rondo::test::expect_holds(__VA_ARGS__)
