@@ -2,13 +2,13 @@
 
 #include "arena.hpp"
 
-#include "sanitizers.hpp"
-
 #include <sys/mman.h>
 
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+
+#include "sanitizers.hpp"
 
 namespace rondo::check::detail {
 namespace {
@@ -59,7 +59,7 @@ void* arena::allocate(std::size_t bytes, std::size_t alignment) noexcept {
         return nullptr;
     }
     std::size_t const at = start - sizeof(header);
-    *header_at(at) = header{static_cast<std::uint32_t>(bytes), last_, count_++, in_use};
+    *header_at(at) = header{static_cast<std::uint32_t>(bytes), last_, count_++, in_use()};
     last_ = static_cast<std::uint32_t>(at + 1);  // I1
     used_ = end;
     ++live_;  // I2
@@ -72,13 +72,13 @@ arena::freed arena::free(void* address) noexcept {
         return freed::unknown;
     }
     header* const freed_block = header_at(start - sizeof(header));
-    if (freed_block->status == released) {
+    if (freed_block->status == released()) {
         return freed::twice;
     }
-    if (freed_block->status != in_use) {
+    if (freed_block->status != in_use()) {
         return freed::unknown;
     }
-    freed_block->status = released;
+    freed_block->status = released();
     --live_;  // I2
     poison(address, freed_block->bytes);
     return freed::done;
@@ -90,13 +90,14 @@ void arena::reset() noexcept {
     live_ = 0;
     last_ = 0;
     count_ = 0;
+    ++epoch_;
 }
 
 arena::block arena::oldest() const noexcept {
     block found{};
     for (std::uint32_t at = last_; at != 0; at = header_at(at - 1)->previous) {  // I1
         header const* const block_header = header_at(at - 1);
-        if (block_header->status == in_use) {
+        if (block_header->status == in_use()) {
             found = {reinterpret_cast<void*>(base_ + at - 1 + sizeof(header)), block_header->bytes,
                      block_header->number};
         }

@@ -1,11 +1,11 @@
 // arena.hpp: the memory of one execution.
 //
 // Algorithm      blocks are cut from one reserved region, each behind a header, and never reused
-//                before reset(). A freed block keeps its header: it is quarantined, so that a second
-//                delete and a stale pointer are recognised, and addresses repeat exactly from one
-//                execution to the next.
+//                before reset(). A freed block keeps its header: it is quarantined, so that a
+//                second delete and a stale pointer are recognised, and addresses repeat exactly
+//                from one execution to the next.
 // Invariants     I1 headers form a list from last_ to the first block, in order of address.
-//                I2 live() is the number of headers in state `in_use`.
+//                I2 live() is the number of headers in state in_use().
 
 #pragma once
 
@@ -15,7 +15,7 @@
 namespace rondo::check::detail {
 
 class arena {
-public:
+  public:
     enum class freed : std::uint8_t { done, twice, unknown };
 
     struct block {
@@ -47,8 +47,10 @@ public:
 
     static constexpr std::size_t capacity = std::size_t{256} << 20U;
 
-private:
-    enum state : std::uint32_t { in_use = 0x52'4f'4e'44, released = 0x44'4e'4f'52 };
+  private:
+    // What a header says; other in each execution, so that remains of the last are not believed.
+    [[nodiscard]] std::uint32_t in_use() const noexcept { return 2 * epoch_; }
+    [[nodiscard]] std::uint32_t released() const noexcept { return 2 * epoch_ + 1; }
 
     struct header {
         std::uint32_t bytes;
@@ -67,6 +69,7 @@ private:
     std::size_t live_ = 0;
     std::uint32_t last_ = 0;
     std::uint32_t count_ = 0;
+    std::uint32_t epoch_ = 0x52'4f'4e'44;
 };
 
 // The arena that operator new of this OS thread uses; null outside an execution.

@@ -76,9 +76,12 @@ unsigned chooser::repeat_next(branch what, unsigned alternatives) {
 
 unsigned chooser::decide(branch what, unsigned alternatives, unsigned allowed) {
     switch (source_) {
-        case source::given: return diverged;
-        case source::dfs: return record(what, alternatives, allowed, 0);
-        case source::pct: break;
+        case source::given:
+            return diverged;
+        case source::dfs:
+            return record(what, alternatives, allowed, 0);
+        case source::pct:
+            break;
     }
     auto const drawn = static_cast<unsigned>(random() % alternatives);
     return record(what, alternatives, alternatives, drawn);

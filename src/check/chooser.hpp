@@ -10,15 +10,14 @@
 
 #pragma once
 
-#include "clock.hpp"
-#include "pool.hpp"
-
-#include <rondo/check/explore.hpp>
-
 #include <array>
 #include <cstdint>
 #include <span>
 #include <string>
+
+#include "clock.hpp"
+#include "pool.hpp"
+#include "rondo/check/explore.hpp"
 
 namespace rondo::check::detail {
 
@@ -32,7 +31,7 @@ struct decision {
 };
 
 class chooser {
-public:
+  public:
     // More alternatives than a schedule has letters for are cut off by the caller.
     static constexpr unsigned max_alternatives = 26;
     static constexpr unsigned diverged = ~0U;
@@ -66,7 +65,7 @@ public:
     [[nodiscard]] bool consumed() const noexcept { return next_ == path_.size(); }
     [[nodiscard]] pool<decision> const& path() const noexcept { return path_; }
 
-private:
+  private:
     enum class source : std::uint8_t { dfs, pct, given };
 
     unsigned repeat_next(branch what, unsigned alternatives);

@@ -6,10 +6,10 @@
 
 #pragma once
 
-#include <rondo/check/detail/engine.hpp>
-
 #include <array>
 #include <cstdint>
+
+#include "rondo/check/detail/engine.hpp"
 
 namespace rondo::check::detail {
 

@@ -1,12 +1,12 @@
 // engine.cpp: the functions behind the checked types. Inside an execution they go to it, outside
 // they do what single-threaded code would.
 
-#include <rondo/check/detail/engine.hpp>
-
-#include "execution.hpp"
+#include "rondo/check/detail/engine.hpp"
 
 #include <cstdio>
 #include <cstdlib>
+
+#include "execution.hpp"
 
 namespace rondo::check {
 namespace detail {

@@ -1,7 +1,8 @@
 // execution.hpp: one run of a scenario: its threads, its objects, its memory.
 //
-// The parts: scheduler.cpp (which thread runs), memory_model.cpp (what a load may read), objects.cpp
-// (lives of objects, cells, mutexes, futexes), explore.cpp (running executions one after another).
+// The parts: scheduler.cpp (which thread runs), memory_model.cpp (what a load may read),
+// objects.cpp (lives of objects, cells, mutexes, futexes), explore.cpp (running executions one
+// after another).
 //
 // Invariants     I1 exactly one thread runs: self_. Everything else is suspended in switch_to().
 //                I2 a thread is in enabled_ iff its next operation can be performed now; in timed_
@@ -13,18 +14,17 @@
 
 #pragma once
 
+#include <array>
+#include <cstdint>
+#include <functional>
+
 #include "arena.hpp"
 #include "chooser.hpp"
 #include "clock.hpp"
 #include "fiber.hpp"
 #include "pool.hpp"
+#include "rondo/check/explore.hpp"
 #include "trace.hpp"
-
-#include <rondo/check/explore.hpp>
-
-#include <array>
-#include <cstdint>
-#include <functional>
 
 namespace rondo::check::detail {
 
@@ -41,13 +41,13 @@ inline constexpr std::uint32_t no_store = 0xffff'ffff;
 struct location {
     void const* address;
     char const* label;
-    clock touched;    // each thread's last access; for cells its last read
-    clock published;  // mutex: what the next owner learns
-    std::uint32_t newest;         // atomic: the last store
-    std::uint32_t sc_floor;       // atomic: seq_cst loads read this store or a newer one
-    std::uint32_t written_at;     // the last plain write: construction, or a cell's
+    clock touched;             // each thread's last access; for cells its last read
+    clock published;           // mutex: what the next owner learns
+    std::uint32_t newest;      // atomic: the last store
+    std::uint32_t sc_floor;    // atomic: seq_cst loads read this store or a newer one
+    std::uint32_t written_at;  // the last plain write: construction, or a cell's
     std::uint8_t written_by;
-    std::uint8_t owner;           // mutex
+    std::uint8_t owner;  // mutex
     object_kind kind;
     bool alive;
     std::uint8_t destroyed_by;
@@ -71,7 +71,7 @@ struct model_thread {
     std::uint32_t object;        // what it locks, waits on or joins
     std::uint32_t visible_from;  // it read or paused past everything overwritten before this store
     doing state;
-    bool resumed;    // I3: its next scheduling point has already been decided
+    bool resumed;  // I3: its next scheduling point has already been decided
     bool timed_out;
     bool joined;
     std::uint8_t slots;
@@ -82,7 +82,7 @@ struct model_thread {
 std::uint64_t apply(rmw operation, std::uint64_t old, std::uint64_t operand) noexcept;
 
 class execution {
-public:
+  public:
     execution() = default;
     execution(execution const&) = delete;
     execution& operator=(execution const&) = delete;
@@ -112,6 +112,7 @@ public:
     void* slot(void const* key, void* (*make)(), void (*unmake)(void*));
     [[noreturn]] void fail(failure kind, char const* format, ...) noexcept
         __attribute__((format(printf, 3, 4)));
+    [[noreturn]] void fail_terminated() noexcept;
 
     // memory_model.cpp
     void create_atomic(atomic_word& object, std::uint64_t value, where at);
@@ -136,7 +137,7 @@ public:
     void wake(void const* address, int count, where at);
     void release_memory(void* block);
 
-private:
+  private:
     using mask = std::uint8_t;
     static mask bit(unsigned thread) noexcept { return static_cast<mask>(1U << thread); }
 
@@ -150,8 +151,7 @@ private:
     void tick() noexcept { ++me().now.at[self_]; }
 
     // explore.cpp
-    void reset(chooser& decisions, schedule_settings const& settings, int preemptions,
-               bool traced);
+    void reset(chooser& decisions, schedule_settings const& settings, int preemptions, bool traced);
     static void fiber_loop(void* self);
     void thread_main();
     void finish_scenario();
@@ -199,8 +199,8 @@ private:
               std::memory_order order = std::memory_order::relaxed, std::uint64_t written = 0,
               std::uint32_t newer = 0) {
         if (traced_) [[unlikely]] {
-            events_.push({what, static_cast<std::uint8_t>(self_), order, object, value, written,
-                          newer, at});
+            events_.push(
+                {what, static_cast<std::uint8_t>(self_), order, object, value, written, newer, at});
         }
     }
 
@@ -231,6 +231,7 @@ private:
     pool<location> locations_;
     pool<store_record> stores_;
     pool<event> events_;
+    pool<void*> lost_exceptions_;
     arena arena_;
 
     fiber host_;

@@ -6,15 +6,16 @@
 //                the arena is reset. The failing path is then run once more with a trace, so that
 //                the search itself pays nothing for it.
 
-#include <rondo/check/explore.hpp>
-
-#include "execution.hpp"
+#include "rondo/check/explore.hpp"
 
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <mutex>
+
+#include "execution.hpp"
 
 namespace rondo::check {
 namespace detail {
@@ -25,7 +26,7 @@ constinit thread_local execution* current_execution = nullptr;
 // An exception that meets a noexcept ends here; nothing has been unwound.
 [[noreturn]] void on_terminate() {
     if (auto* const run = execution::current()) {
-        run->fail(failure::exception, "T%u: std::terminate was called", run->self());
+        run->fail_terminated();
     }
     std::abort();
 }
@@ -36,6 +37,7 @@ execution* execution::current() noexcept { return current_execution; }
 
 void execution::begin_session() {
     require_new_delete();
+    histories_cut_ = false;
     host_.adopt_current_stack();
 }
 
@@ -103,6 +105,8 @@ void execution::fiber_loop(void* self) {
 }
 
 void execution::thread_main() {
+    // fail() does not return: it is called when the handler has released the exception.
+    std::array<char, 256> thrown{};
     try {
         if (self_ == 0) {
             (*scenario_)();
@@ -110,15 +114,26 @@ void execution::thread_main() {
             me().run(me().closure);
         }
     } catch (std::exception const& error) {
-        fail(failure::exception, "T%u: uncaught exception: %s", self_, error.what());
+        std::snprintf(thrown.data(), thrown.size(), "uncaught exception: %s", error.what());
     } catch (...) {
-        fail(failure::exception, "T%u: uncaught exception", self_);
+        std::snprintf(thrown.data(), thrown.size(), "uncaught exception");
+    }
+    if (thrown[0] != '\0') {
+        fail(failure::exception, "T%u: %s", self_, thrown.data());
     }
     if (self_ == 0) {
         finish_scenario();
     } else {
         finish_thread();
     }
+}
+
+void execution::fail_terminated() noexcept {
+    // Nobody will ever free the exception: kept where a leak detector finds it.
+    static_assert(sizeof(std::exception_ptr) == sizeof(void*));
+    std::exception_ptr const thrown = std::current_exception();
+    std::memcpy(&lost_exceptions_.push(), &thrown, sizeof thrown);
+    fail(failure::exception, "T%u: std::terminate was called: an exception met a noexcept?", self_);
 }
 
 void execution::finish_scenario() {
@@ -137,6 +152,10 @@ void execution::finish_scenario() {
         if (each.alive) {
             fail(failure::leak, "%s was never destroyed", name_of(each).text);
         }
+    }
+    if (!decisions_->consumed()) {
+        fail(failure::nondeterminism,
+             "the scenario does not repeat itself: it ended before all choices were met again");
     }
     idle_fibers_ |= bit(0);
     fiber::jump(fibers_[0], host_);
@@ -171,8 +190,9 @@ struct session {
         return only;
     }
     static execution& engine() {
-        static execution only;
-        return only;
+        // Never destroyed: objects of the program that die later may still hold arena memory.
+        static execution* const only = new execution;
+        return *only;
     }
 
     std::terminate_handler previous_handler;
@@ -210,19 +230,32 @@ void describe_failure(execution& engine, chooser& decisions, schedule_settings c
 
 char const* to_string(failure kind) noexcept {
     switch (kind) {
-        case failure::none: return "none";
-        case failure::assertion: return "assertion";
-        case failure::race: return "race";
-        case failure::deadlock: return "deadlock";
-        case failure::leak: return "leak";
-        case failure::use_after_destroy: return "use after destroy";
-        case failure::double_free: return "double free";
-        case failure::livelock: return "livelock";
-        case failure::exception: return "exception";
-        case failure::misuse: return "misuse";
-        case failure::nondeterminism: return "nondeterminism";
-        case failure::limit: return "limit";
-        case failure::bad_schedule: return "bad schedule";
+        case failure::none:
+            return "none";
+        case failure::assertion:
+            return "assertion";
+        case failure::race:
+            return "race";
+        case failure::deadlock:
+            return "deadlock";
+        case failure::leak:
+            return "leak";
+        case failure::use_after_destroy:
+            return "use after destroy";
+        case failure::double_free:
+            return "double free";
+        case failure::livelock:
+            return "livelock";
+        case failure::exception:
+            return "exception";
+        case failure::misuse:
+            return "misuse";
+        case failure::nondeterminism:
+            return "nondeterminism";
+        case failure::limit:
+            return "limit";
+        case failure::bad_schedule:
+            return "bad schedule";
     }
     return "?";
 }
@@ -286,8 +319,9 @@ report replay(std::string const& schedule, std::function<void()> const& scenario
     bool const fits = decisions.consumed() && detail::hash_of(decisions.path()) == hash;
     if (!fits && result.kind != failure::nondeterminism) {
         result.kind = failure::nondeterminism;
-        message = "the execution did not follow its schedule: another scenario, or one that does "
-                  "not repeat itself";
+        message =
+            "the execution did not follow its schedule: another scenario, or one that does "
+            "not repeat itself";
     }
     result.ok = result.kind == failure::none;
     result.trace = detail::write_trace(engine);

@@ -9,8 +9,6 @@
 
 #include "fiber.hpp"
 
-#include "sanitizers.hpp"
-
 #include <cxxabi.h>
 #include <pthread.h>
 #include <sys/mman.h>
@@ -20,6 +18,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+
+#include "sanitizers.hpp"
 
 #if defined(__linux__) && defined(__x86_64__)
 #define RONDO_CHECK_ASSEMBLY 1
@@ -133,9 +133,7 @@ constexpr std::size_t stack_bytes = 512 * 1024;
 constexpr std::size_t stack_bytes = 128 * 1024;
 #endif
 
-std::size_t page_size() {
-    return static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-}
+std::size_t page_size() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
 
 // One page below the stack stays without access: an overflow faults instead of corrupting.
 void* map_stack() {

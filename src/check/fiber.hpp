@@ -14,7 +14,7 @@
 namespace rondo::check::detail {
 
 class fiber {
-public:
+  public:
     using entry = void (*)(void*);
 
     // Stands for the stack of whoever calls jump() with it as `from`.
@@ -26,14 +26,15 @@ public:
     // Before the first jump() from it, once per OS thread that uses it.
     void adopt_current_stack();
 
-    // Gives it a stack of its own (kept if there is one) on which the next jump calls run(argument).
+    // Gives it a stack of its own (kept if there is one) on which the next jump calls
+    // run(argument).
     void start(entry run, void* argument);
 
     [[nodiscard]] bool started() const noexcept { return stack_ != nullptr; }
 
     static void jump(fiber& from, fiber& to) noexcept;
 
-private:
+  private:
     // The exception machinery's per-thread state (Itanium ABI); each fiber has its own.
     struct exceptions {
         void* caught = nullptr;

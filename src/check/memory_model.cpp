@@ -2,10 +2,10 @@
 //
 // Algorithm      Each atomic keeps its stores in modification order, which is the order of
 //                execution. A load may read the newest store, or an older one as long as no newer
-//                one is already known to the thread: through its own reads and writes, or those of a
-//                thread whose access happens before the load (all four coherence rules are this one
-//                walk from the newest store backwards). Happens-before is a vector clock per thread;
-//                an acquire load joins the clock that the store published.
+//                one is already known to the thread: through its own reads and writes, or those of
+//                a thread whose access happens before the load (all four coherence rules are this
+//                one walk from the newest store backwards). Happens-before is a vector clock per
+//                thread; an acquire load joins the clock that the store published.
 //
 //                seq_cst: the total order S is the order of execution. A seq_cst load does not read
 //                behind the newest store that a seq_cst operation before it wrote or read; that is
@@ -40,12 +40,18 @@ bool total(std::memory_order order) noexcept { return order == std::memory_order
 
 std::uint64_t apply(rmw operation, std::uint64_t old, std::uint64_t operand) noexcept {
     switch (operation) {
-        case rmw::exchange: return operand;
-        case rmw::add: return old + operand;
-        case rmw::sub: return old - operand;
-        case rmw::bit_and: return old & operand;
-        case rmw::bit_or: return old | operand;
-        case rmw::bit_xor: return old ^ operand;
+        case rmw::exchange:
+            return operand;
+        case rmw::add:
+            return old + operand;
+        case rmw::sub:
+            return old - operand;
+        case rmw::bit_and:
+            return old & operand;
+        case rmw::bit_or:
+            return old | operand;
+        case rmw::bit_xor:
+            return old ^ operand;
     }
     return old;
 }
@@ -147,8 +153,7 @@ std::uint64_t execution::load(atomic_word const& object, std::memory_order order
     return value;
 }
 
-void execution::store(atomic_word& object, std::uint64_t value, std::memory_order order,
-                      where at) {
+void execution::store(atomic_word& object, std::uint64_t value, std::memory_order order, where at) {
     point();
     location& place = atomic_at(object, "store");
     append_store(place, value, order, false);
@@ -185,8 +190,8 @@ bool execution::compare_exchange(atomic_word& object, std::uint64_t& expected,
             from.stores[kept++] = from.stores[i];
         }
     }
-    bool const may_fail = weak && can_exchange && spurious_failures_left_ != 0 &&
-                          kept < chooser::max_alternatives;
+    bool const may_fail =
+        weak && can_exchange && spurious_failures_left_ != 0 && kept < chooser::max_alternatives;
     unsigned const taken = choose(branch::store, kept + (may_fail ? 1 : 0));
 
     if (can_exchange && taken == 0) {

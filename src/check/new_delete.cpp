@@ -7,11 +7,11 @@
 // Linking        explore.cpp calls require_new_delete(), so that a static library cannot leave this
 //                file out. All forms are here: one left to the C++ library would mix the two heaps.
 
-#include "arena.hpp"
-#include "execution.hpp"
-
 #include <cstdlib>
 #include <new>
+
+#include "arena.hpp"
+#include "execution.hpp"
 
 namespace rondo::check::detail {
 

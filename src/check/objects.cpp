@@ -3,8 +3,8 @@
 // Algorithm      Cells: a write must happen after the last write and after each thread's last read,
 //                a read after the last write (as FastTrack does, with a whole clock for reads).
 //                Construction is a write, destruction too; for an atomic or a mutex, destruction
-//                must happen after each thread's last access. So a life that ends too early is found
-//                in every interleaving, not only in the one where somebody comes too late.
+//                must happen after each thread's last access. So a life that ends too early is
+//                found in every interleaving, not only in the one where somebody comes too late.
 //
 //                Mutexes: a thread that has come to lock() is enabled exactly while the mutex is
 //                free, so it never wakes up only to find it taken again.
@@ -14,10 +14,10 @@
 //
 // Invariants     I1 an object's id is believed only if the record names the object's address.
 
+#include <cstdio>
+
 #include "execution.hpp"
 #include "sanitizers.hpp"
-
-#include <cstdio>
 
 namespace rondo::check::detail {
 namespace {
@@ -29,9 +29,12 @@ RONDO_CHECK_NO_ASAN std::uint32_t id_in(tracked const& object) noexcept {
 
 char const* kind_name(object_kind kind) noexcept {
     switch (kind) {
-        case object_kind::atomic: return "atomic";
-        case object_kind::cell: return "cell";
-        case object_kind::mutex: return "mutex";
+        case object_kind::atomic:
+            return "atomic";
+        case object_kind::cell:
+            return "cell";
+        case object_kind::mutex:
+            return "mutex";
     }
     return "?";
 }
@@ -74,8 +77,8 @@ void execution::fail_gone(tracked const& object, object_kind kind, char const* w
 
 void execution::must_see_construction(location const& place, char const* what) {
     if (!me().now.covers(place.written_by, place.written_at)) {
-        fail(failure::race, "T%u: %s on %s, whose construction by T%u does not happen before", self_,
-             what, name_of(place).text, unsigned{place.written_by});
+        fail(failure::race, "T%u: %s on %s, whose construction by T%u does not happen before",
+             self_, what, name_of(place).text, unsigned{place.written_by});
     }
 }
 
@@ -99,8 +102,8 @@ void execution::destroy(tracked& object, object_kind kind) {
     location& place = find(object, kind, "destruction");
     check_cell_write(place, "destruction");
     if (place.owner != nobody) {
-        fail(failure::misuse, "T%u: destruction of %s, which T%u holds", self_,
-             name_of(place).text, unsigned{place.owner});
+        fail(failure::misuse, "T%u: destruction of %s, which T%u holds", self_, name_of(place).text,
+             unsigned{place.owner});
     }
     place.alive = false;
     place.destroyed_by = static_cast<std::uint8_t>(self_);
@@ -132,8 +135,8 @@ void execution::read_cell(tracked const& object, where at) {
     location& place = find(object, object_kind::cell, "read");
     note(action::cell_read, at, id_of(place));
     if (!me().now.covers(place.written_by, place.written_at)) {
-        fail(failure::race, "T%u: read of %s races with a write by T%u", self_,
-             name_of(place).text, unsigned{place.written_by});
+        fail(failure::race, "T%u: read of %s races with a write by T%u", self_, name_of(place).text,
+             unsigned{place.written_by});
     }
     place.touched.at[self_] = time();
 }
@@ -197,8 +200,7 @@ void execution::unlock(tracked& object, where at) {
     point();
     location& place = find(object, object_kind::mutex, "unlock");
     if (place.owner != self_) {
-        fail(failure::misuse, "T%u unlocks %s, which it does not hold", self_,
-             name_of(place).text);
+        fail(failure::misuse, "T%u unlocks %s, which it does not hold", self_, name_of(place).text);
     }
     place.owner = nobody;
     place.touched.at[self_] = time();
@@ -275,9 +277,8 @@ void execution::wake(void const* address, int count, where at) {
     std::uint64_t woken = 0;
     for (int left = count; left > 0 && waiters != 0; --left) {
         // The kernel does not promise an order; if all are woken there is nothing to choose.
-        unsigned const pick = static_cast<unsigned>(left) >= waiters
-                                  ? waiters - 1
-                                  : choose(branch::waiter, waiters);
+        unsigned const pick =
+            static_cast<unsigned>(left) >= waiters ? waiters - 1 : choose(branch::waiter, waiters);
         unsigned const thread = waiting[pick];
         waiting[pick] = waiting[--waiters];
         if (location const& word = locations_[threads_[thread].object]; word.alive) {
@@ -293,7 +294,8 @@ void execution::wake(void const* address, int count, where at) {
 
 void execution::release_memory(void* block) {
     switch (arena_.free(block)) {
-        case arena::freed::done: return;
+        case arena::freed::done:
+            return;
         case arena::freed::twice:
             fail(failure::double_free, "T%u frees memory at arena+0x%zx a second time", self_,
                  arena_.offset(block));

@@ -16,7 +16,7 @@ template <class T>
 class pool {
     static_assert(std::is_trivially_copyable_v<T>, "elements are moved by realloc");
 
-public:
+  public:
     pool() = default;
     pool(pool const&) = delete;
     pool& operator=(pool const&) = delete;
@@ -44,7 +44,7 @@ public:
     }
     void push(T const& value) { push() = value; }
 
-private:
+  private:
     void grow() {
         std::size_t const capacity = capacity_ == 0 ? 64 : 2 * capacity_;
         void* const data = std::realloc(static_cast<void*>(data_), capacity * sizeof(T));

@@ -1,10 +1,10 @@
 // schedule.cpp: decisions to text and back. The format is in chooser.hpp.
 
-#include "chooser.hpp"
-
 #include <charconv>
 #include <cstdio>
 #include <string_view>
+
+#include "chooser.hpp"
 
 namespace rondo::check::detail {
 namespace {
@@ -13,8 +13,7 @@ constexpr std::string_view version = "rondo1";
 
 // Takes the decimal number at the front of `text`; false if there is none.
 bool take_number(std::string_view& text, std::uint32_t& value, int base = 10) {
-    auto const [end, error] =
-        std::from_chars(text.data(), text.data() + text.size(), value, base);
+    auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
     if (error != std::errc{}) {
         return false;
     }

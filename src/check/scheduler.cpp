@@ -1,9 +1,10 @@
 // scheduler.cpp: which thread takes the next step.
 //
 // Algorithm      Every operation that another thread can notice begins with point(): the chooser
-//                picks who goes on, the running thread or another enabled one. Leaving a thread that
-//                could go on is a preemption and costs one of a budget (Musuvathi, Qadeer: Iterative
-//                Context Bounding, PLDI 2007); leaving one that blocks, ends or pauses is free.
+//                picks who goes on, the running thread or another enabled one. Leaving a thread
+//                that could go on is a preemption and costs one of a budget (Musuvathi, Qadeer:
+//                Iterative Context Bounding, PLDI 2007); leaving one that blocks, ends or pauses is
+//                free.
 //
 //                No choice is made where it cannot matter: before starting a thread, before joining
 //                one that has ended, and before the first operation after a thread was resumed
@@ -19,12 +20,12 @@
 //                served_: who has run since; behind_: who goes first.
 //                A wait that can time out counts as a pause, or it could time out for ever.
 
-#include "execution.hpp"
-
 #include <algorithm>
 #include <bit>
 #include <cstdarg>
 #include <cstdio>
+
+#include "execution.hpp"
 
 namespace rondo::check::detail {
 namespace {
@@ -46,7 +47,7 @@ void execution::count_step() {
     if (++steps_ > settings_.max_steps) {
         fail(failure::livelock, "no end after %u steps", settings_.max_steps);
     }
-    paused_ &= bit(self_);
+    paused_ = 0;
     if (ever_paused_ != 0) {
         served_ |= for_all(bit(self_));
         starving_ &= for_all(enabled_);
@@ -286,8 +287,11 @@ void execution::fail_deadlocked() {
             case model_thread::doing::waiting:
                 add("; T%u waits on %s", i, name_of(locations_[each.object]).text);
                 break;
-            case model_thread::doing::joining: add("; T%u joins T%u", i, each.object); break;
-            default: break;
+            case model_thread::doing::joining:
+                add("; T%u joins T%u", i, each.object);
+                break;
+            default:
+                break;
         }
     }
     fail(failure::deadlock, "every thread waits%s", text.data());

@@ -1,13 +1,13 @@
 // std_policy.cpp: real waiting, through the futex system call.
 
-#include <rondo/check/policy.hpp>
-
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <ctime>
+
+#include "rondo/check/policy.hpp"
 
 namespace rondo::check {
 namespace {
@@ -17,9 +17,9 @@ namespace {
 bool wait(std::atomic<std::uint32_t> const& word, std::uint32_t expected,
           timespec const* deadline) noexcept {
     static_assert(sizeof(word) == sizeof(std::uint32_t), "the kernel looks at 32 bits");
-    long const result = syscall(SYS_futex, static_cast<void const*>(&word),
-                                FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, expected, deadline, nullptr,
-                                FUTEX_BITSET_MATCH_ANY);
+    long const result =
+        syscall(SYS_futex, static_cast<void const*>(&word), FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG,
+                expected, deadline, nullptr, FUTEX_BITSET_MATCH_ANY);
     return result == 0 || errno != ETIMEDOUT;
 }
 

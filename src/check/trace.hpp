@@ -2,12 +2,12 @@
 
 #pragma once
 
-#include <rondo/check/detail/engine.hpp>
-
 #include <atomic>
 #include <cstdint>
 #include <source_location>
 #include <string>
+
+#include "rondo/check/detail/engine.hpp"
 
 namespace rondo::check::detail {
 

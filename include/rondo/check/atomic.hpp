@@ -12,13 +12,13 @@
 
 #pragma once
 
-#include <rondo/check/detail/engine.hpp>
-
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
+
+#include "rondo/check/detail/engine.hpp"
 
 namespace rondo::check {
 
@@ -30,7 +30,7 @@ class atomic {
     using where = std::source_location;
     using order = std::memory_order;
 
-public:
+  public:
     using value_type = T;
 
     atomic(where at = where::current()) noexcept : atomic(T{}, at) {}
@@ -71,37 +71,37 @@ public:
     }
 
     T fetch_add(T operand, order o = order::seq_cst, where at = where::current()) noexcept
-        requires(std::is_integral_v<T> && !std::is_same_v<T, bool>)
+    requires(std::is_integral_v<T> && !std::is_same_v<T, bool>)
     {
         return modify(detail::rmw::add, encode(operand), o, at);
     }
     T fetch_sub(T operand, order o = order::seq_cst, where at = where::current()) noexcept
-        requires(std::is_integral_v<T> && !std::is_same_v<T, bool>)
+    requires(std::is_integral_v<T> && !std::is_same_v<T, bool>)
     {
         return modify(detail::rmw::sub, encode(operand), o, at);
     }
     T fetch_add(std::ptrdiff_t n, order o = order::seq_cst, where at = where::current()) noexcept
-        requires(std::is_pointer_v<T>)
+    requires(std::is_pointer_v<T>)
     {
         return modify(detail::rmw::add, bytes(n), o, at);
     }
     T fetch_sub(std::ptrdiff_t n, order o = order::seq_cst, where at = where::current()) noexcept
-        requires(std::is_pointer_v<T>)
+    requires(std::is_pointer_v<T>)
     {
         return modify(detail::rmw::sub, bytes(n), o, at);
     }
     T fetch_and(T operand, order o = order::seq_cst, where at = where::current()) noexcept
-        requires(std::is_integral_v<T> && !std::is_same_v<T, bool>)
+    requires(std::is_integral_v<T> && !std::is_same_v<T, bool>)
     {
         return modify(detail::rmw::bit_and, encode(operand), o, at);
     }
     T fetch_or(T operand, order o = order::seq_cst, where at = where::current()) noexcept
-        requires(std::is_integral_v<T> && !std::is_same_v<T, bool>)
+    requires(std::is_integral_v<T> && !std::is_same_v<T, bool>)
     {
         return modify(detail::rmw::bit_or, encode(operand), o, at);
     }
     T fetch_xor(T operand, order o = order::seq_cst, where at = where::current()) noexcept
-        requires(std::is_integral_v<T> && !std::is_same_v<T, bool>)
+    requires(std::is_integral_v<T> && !std::is_same_v<T, bool>)
     {
         return modify(detail::rmw::bit_xor, encode(operand), o, at);
     }
@@ -109,7 +109,7 @@ public:
     // For futex.hpp, which waits on the word, and for label().
     detail::atomic_word const& word() const noexcept { return word_; }
 
-private:
+  private:
     static constexpr std::uint64_t mask =
         sizeof(T) == 8 ? ~std::uint64_t{0} : (std::uint64_t{1} << (8 * (sizeof(T) % 8))) - 1;
 
@@ -124,7 +124,7 @@ private:
         return value;
     }
     static std::uint64_t bytes(std::ptrdiff_t n) noexcept
-        requires(std::is_pointer_v<T>)
+    requires(std::is_pointer_v<T>)
     {
         return static_cast<std::uint64_t>(n) * sizeof(std::remove_pointer_t<T>);
     }

@@ -11,11 +11,11 @@
 
 #pragma once
 
-#include <rondo/check/detail/engine.hpp>
-
 #include <concepts>
 #include <type_traits>
 #include <utility>
+
+#include "rondo/check/detail/engine.hpp"
 
 namespace rondo::check {
 
@@ -23,14 +23,14 @@ template <class T>
 class cell {
     using where = std::source_location;
 
-public:
+  public:
     using value_type = T;
 
     cell() : value_() { created(); }
 
     template <class First, class... Rest>
-        requires(std::constructible_from<T, First, Rest...> &&
-                 !(sizeof...(Rest) == 0 && std::same_as<std::remove_cvref_t<First>, cell>))
+    requires(std::constructible_from<T, First, Rest...> &&
+             !(sizeof...(Rest) == 0 && std::same_as<std::remove_cvref_t<First>, cell>))
     explicit(sizeof...(Rest) == 0 && !std::convertible_to<First, T>)
         cell(First&& first, Rest&&... rest)
         : value_(std::forward<First>(first), std::forward<Rest>(rest)...) {
@@ -51,19 +51,22 @@ public:
         return value_;
     }
 
-    operator T const&() const noexcept { return read(); }
-    T const* operator->() const noexcept { return &read(); }
+    // Operators have no place for a source location: traces do not tell where these were called.
+    operator T const&() const noexcept { return read(where{}); }
+    T const* operator->() const noexcept { return &read(where{}); }
 
-    cell& operator=(T value) {
-        write() = std::move(value);
+    template <class U = T>
+    requires(std::assignable_from<T&, U> && !std::same_as<std::remove_cvref_t<U>, cell>)
+    cell& operator=(U&& value) {
+        write(where{}) = std::forward<U>(value);
         return *this;
     }
 
     detail::tracked const& record() const noexcept { return tracked_; }
 
-private:
+  private:
     void created() noexcept {
-        detail::object_created(tracked_, detail::object_kind::cell, where::current());
+        detail::object_created(tracked_, detail::object_kind::cell, where{});
     }
 
     T value_;

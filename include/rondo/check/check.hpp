@@ -2,10 +2,10 @@
 
 #pragma once
 
-#include <rondo/check/atomic.hpp>
-#include <rondo/check/cell.hpp>
-#include <rondo/check/explore.hpp>
-#include <rondo/check/futex.hpp>
-#include <rondo/check/mutex.hpp>
-#include <rondo/check/policy.hpp>
-#include <rondo/check/thread.hpp>
+#include "rondo/check/atomic.hpp"
+#include "rondo/check/cell.hpp"
+#include "rondo/check/explore.hpp"
+#include "rondo/check/futex.hpp"
+#include "rondo/check/mutex.hpp"
+#include "rondo/check/policy.hpp"
+#include "rondo/check/thread.hpp"

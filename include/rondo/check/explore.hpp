@@ -19,11 +19,11 @@
 
 #pragma once
 
-#include <rondo/check/detail/engine.hpp>
-
 #include <cstdint>
 #include <functional>
 #include <string>
+
+#include "rondo/check/detail/engine.hpp"
 
 namespace rondo::check {
 
@@ -38,9 +38,9 @@ struct options {
     std::uint64_t seed = 1;  // pct
     int pct_depth = 3;       // pct: the number of ordering constraints of the bug looked for
     std::uint64_t max_executions = 1'000'000;
-    unsigned max_steps = 10'000;    // of one execution; more is a livelock
-    bool spurious_wakeups = true;   // one futex_wait() of an execution may return without a wake
-    unsigned spurious_failures = 1; // so many weak compare-exchanges of an execution may fail
+    unsigned max_steps = 10'000;     // of one execution; more is a livelock
+    bool spurious_wakeups = true;    // one futex_wait() of an execution may return without a wake
+    unsigned spurious_failures = 1;  // so many weak compare-exchanges of an execution may fail
 };
 
 enum class failure : std::uint8_t {
@@ -51,12 +51,12 @@ enum class failure : std::uint8_t {
     leak,               // memory or objects left when the scenario returned
     use_after_destroy,  // an operation on an object that is no more
     double_free,
-    livelock,           // max_steps exceeded
-    exception,          // left a thread's callable or the scenario, or met a noexcept
-    misuse,             // the rules of this library: unlock by a stranger, a thread not joined, ...
-    nondeterminism,     // the same schedule led elsewhere
-    limit,              // too many threads, too much memory
-    bad_schedule,       // the string given to replay() is not one
+    livelock,        // max_steps exceeded
+    exception,       // left a thread's callable or the scenario, or met a noexcept
+    misuse,          // the rules of this library: unlock by a stranger, a thread not joined, ...
+    nondeterminism,  // the same schedule led elsewhere
+    limit,           // too many threads, too much memory
+    bad_schedule,    // the string given to replay() is not one
 };
 
 char const* to_string(failure kind) noexcept;
@@ -87,13 +87,13 @@ void expect(bool condition, char const* what,
 
 // While it lives, this model thread allocates as if outside the execution.
 class [[nodiscard("it acts until the end of its scope")]] untracked_memory {
-public:
+  public:
     untracked_memory() noexcept;
     ~untracked_memory();
     untracked_memory(untracked_memory const&) = delete;
     untracked_memory& operator=(untracked_memory const&) = delete;
 
-private:
+  private:
     void* arena_;
 };
 

@@ -15,10 +15,10 @@
 
 #pragma once
 
-#include <rondo/check/atomic.hpp>
-
 #include <chrono>
 #include <cstdint>
+
+#include "rondo/check/atomic.hpp"
 
 namespace rondo::check {
 

@@ -9,14 +9,14 @@
 
 #pragma once
 
-#include <rondo/check/detail/engine.hpp>
+#include "rondo/check/detail/engine.hpp"
 
 namespace rondo::check {
 
 class mutex {
     using where = std::source_location;
 
-public:
+  public:
     mutex(where at = where::current()) noexcept {
         detail::object_created(tracked_, detail::object_kind::mutex, at);
     }
@@ -32,7 +32,7 @@ public:
 
     detail::tracked const& record() const noexcept { return tracked_; }
 
-private:
+  private:
     detail::tracked tracked_;
 };
 

@@ -13,18 +13,19 @@
 
 #pragma once
 
-#include <rondo/check/atomic.hpp>
-#include <rondo/check/cell.hpp>
-#include <rondo/check/futex.hpp>
-#include <rondo/check/mutex.hpp>
-#include <rondo/check/thread.hpp>
-
 #include <atomic>
 #include <chrono>
+#include <concepts>
 #include <cstdint>
 #include <mutex>
 #include <thread>
 #include <utility>
+
+#include "rondo/check/atomic.hpp"
+#include "rondo/check/cell.hpp"
+#include "rondo/check/futex.hpp"
+#include "rondo/check/mutex.hpp"
+#include "rondo/check/thread.hpp"
 
 namespace rondo::check {
 
@@ -58,7 +59,7 @@ struct policy {
 // A cell that nobody watches.
 template <class T>
 class plain_cell {
-public:
+  public:
     using value_type = T;
 
     template <class... Args>
@@ -71,12 +72,14 @@ public:
     [[nodiscard]] T& write() noexcept { return value_; }
     operator T const&() const noexcept { return value_; }
     T const* operator->() const noexcept { return &value_; }
-    plain_cell& operator=(T value) {
-        value_ = std::move(value);
+    template <class U = T>
+    requires(std::assignable_from<T&, U> && !std::same_as<std::remove_cvref_t<U>, plain_cell>)
+    plain_cell& operator=(U&& value) {
+        value_ = std::forward<U>(value);
         return *this;
     }
 
-private:
+  private:
     T value_{};
 };
 

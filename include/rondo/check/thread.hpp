@@ -10,24 +10,23 @@
 
 #pragma once
 
-#include <rondo/check/detail/engine.hpp>
-
 #include <concepts>
 #include <memory>
 #include <type_traits>
 #include <utility>
+
+#include "rondo/check/detail/engine.hpp"
 
 namespace rondo::check {
 
 class thread {
     using where = std::source_location;
 
-public:
+  public:
     thread() noexcept = default;
 
     template <class F>
-        requires(std::invocable<std::decay_t<F>&> &&
-                 !std::same_as<std::remove_cvref_t<F>, thread>)
+    requires(std::invocable<std::decay_t<F>&> && !std::same_as<std::remove_cvref_t<F>, thread>)
     explicit thread(F&& body, where at = where::current()) {
         using closure = std::decay_t<F>;
         auto owned = std::make_unique<closure>(std::forward<F>(body));
@@ -59,7 +58,7 @@ public:
         detail::join(std::exchange(id_, none), at);
     }
 
-private:
+  private:
     static constexpr unsigned none = ~0U;
 
     void must_not_own() const noexcept {

@@ -1,16 +1,16 @@
 // litmus_test.cpp: the memory model against tests whose outcomes are known.
 //
 // Each test explores without a preemption bound and compares the whole set of outcomes: what the
-// model must allow, and what it must not. Names follow the literature (Alglave, Maranget, Tautschnig:
-// Herding Cats, TOPLAS 2014).
-
-#include <rondo/check/check.hpp>
+// model must allow, and what it must not. Names follow the literature (Alglave, Maranget,
+// Tautschnig: Herding Cats, TOPLAS 2014).
 
 #include <gtest/gtest.h>
 
 #include <functional>
 #include <set>
 #include <string>
+
+#include "rondo/check/check.hpp"
 
 namespace {
 
@@ -305,11 +305,9 @@ TEST(Litmus, FailedCompareExchangeMayReadAnOldValue) {
         check::atomic<int> x{0};
         int expected = 1;
         bool done = false;
-        in_parallel([&] { x.store(1, order::relaxed); },
-                    [&] {
-                        done = x.compare_exchange_strong(expected, 2, order::relaxed,
-                                                         order::relaxed);
-                    });
+        in_parallel(
+            [&] { x.store(1, order::relaxed); },
+            [&] { done = x.compare_exchange_strong(expected, 2, order::relaxed, order::relaxed); });
         return (done ? "done" : "failed") + std::to_string(expected);
     });
     EXPECT_EQ(seen, (outcomes{"done1", "failed0"}));
