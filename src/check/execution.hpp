@@ -92,6 +92,7 @@ class execution {
 
     // Host side (explore.cpp).
     void begin_session();
+    void end_session() noexcept;
     void run(chooser& decisions, schedule_settings const& settings, int preemptions, bool traced,
              std::function<void()> const& scenario);
     [[nodiscard]] failure outcome() const noexcept { return outcome_; }

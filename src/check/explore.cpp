@@ -16,6 +16,7 @@
 #include <mutex>
 
 #include "execution.hpp"
+#include "sanitizers.hpp"
 
 namespace rondo::check {
 namespace detail {
@@ -39,6 +40,16 @@ void execution::begin_session() {
     require_new_delete();
     histories_cut_ = false;
     host_.adopt_current_stack();
+}
+
+void execution::end_session() noexcept {
+#ifdef RONDO_CHECK_TSAN
+    // It takes fibers for threads still running, and would wait a second for them at exit.
+    for (fiber& each : fibers_) {
+        each.stop();
+    }
+    idle_fibers_ = 0;
+#endif
 }
 
 void execution::reset(chooser& decisions, schedule_settings const& settings, int preemptions,
@@ -181,7 +192,10 @@ struct session {
         exclusive = std::unique_lock(turn());
         engine().begin_session();
     }
-    ~session() { std::set_terminate(previous_handler); }
+    ~session() {
+        engine().end_session();
+        std::set_terminate(previous_handler);
+    }
     session(session const&) = delete;
     session& operator=(session const&) = delete;
 

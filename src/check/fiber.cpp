@@ -128,9 +128,9 @@ namespace {
 
 // Instrumented frames are several times larger.
 #ifdef RONDO_CHECK_ASAN
-constexpr std::size_t stack_bytes = 512 * 1024;
+constexpr std::size_t stack_bytes = 1024 * 1024;
 #else
-constexpr std::size_t stack_bytes = 128 * 1024;
+constexpr std::size_t stack_bytes = 256 * 1024;
 #endif
 
 std::size_t page_size() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
@@ -180,13 +180,9 @@ fiber::~fiber() {
     if (stack_ == nullptr) {
         return;
     }
+    stop();
     std::size_t const guard = page_size();
     munmap(static_cast<char*>(stack_) - guard, stack_bytes + guard);
-#ifdef RONDO_CHECK_TSAN
-    if (tsan_fiber_ != nullptr) {
-        __tsan_destroy_fiber(tsan_fiber_);
-    }
-#endif
 #ifndef RONDO_CHECK_ASSEMBLY
     std::free(context_);
 #endif
@@ -215,15 +211,13 @@ void fiber::start(entry run, void* argument) {
         stack_ = map_stack();
         stack_size_ = stack_bytes;
     }
+    stop();
     run_ = run;
     argument_ = argument;
     exceptions_ = exceptions{};
     asan_fake_stack_ = nullptr;
     unpoison(stack_, stack_bytes);
 #ifdef RONDO_CHECK_TSAN
-    if (tsan_fiber_ != nullptr) {
-        __tsan_destroy_fiber(tsan_fiber_);
-    }
     tsan_fiber_ = __tsan_create_fiber(0);
 #endif
 #ifdef RONDO_CHECK_ASSEMBLY
@@ -244,6 +238,16 @@ void fiber::start(entry run, void* argument) {
     };
     makecontext(context, reinterpret_cast<void (*)()>(joined), 2,
                 static_cast<unsigned>(std::uint64_t{self} >> 32U), static_cast<unsigned>(self));
+#endif
+}
+
+void fiber::stop() noexcept {
+    run_ = nullptr;
+#ifdef RONDO_CHECK_TSAN
+    if (tsan_fiber_ != nullptr) {
+        __tsan_destroy_fiber(tsan_fiber_);
+        tsan_fiber_ = nullptr;
+    }
 #endif
 }
 

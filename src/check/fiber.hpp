@@ -30,7 +30,10 @@ class fiber {
     // run(argument).
     void start(entry run, void* argument);
 
-    [[nodiscard]] bool started() const noexcept { return stack_ != nullptr; }
+    // Ends a fiber that has nothing to do; start() makes it usable again.
+    void stop() noexcept;
+
+    [[nodiscard]] bool started() const noexcept { return run_ != nullptr; }
 
     static void jump(fiber& from, fiber& to) noexcept;
 

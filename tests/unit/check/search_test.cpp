@@ -54,6 +54,25 @@ TEST(Search, CountsAreThoseComputedByHand) {
     EXPECT_EQ(executions(2, 3), 4U + 3U * 2U);
 }
 
+// A thread that starts another may be overtaken by it before its own first operation.
+TEST(Search, ThreadIsOvertakenByTheOneItStarts) {
+    std::set<int> outcomes;
+    auto const result = check::explore({}, [&] {
+        check::atomic<int> x{0};
+        int seen = -1;
+        check::thread parent([&] {
+            check::thread child([&] { x.store(1); });
+            seen = x.load();
+            child.join();
+        });
+        parent.join();
+        check::untracked_memory const guard;
+        outcomes.insert(seen);
+    });
+    EXPECT_TRUE(result.ok) << result.error;
+    EXPECT_EQ(outcomes, (std::set<int>{0, 1}));
+}
+
 TEST(Search, LoadsBranchOverTheStoresTheyMayRead) {
     auto const result = check::explore({.preemptions = 0}, [] {
         check::atomic<int> x{0};
