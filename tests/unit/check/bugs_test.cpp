@@ -71,6 +71,20 @@ TEST(SeededBugs, CellWithoutALockRaces) {
     });
 }
 
+TEST(SeededBugs, TryLockProtectsWhenItSucceeds) {
+    expect_correct([] {
+        check::mutex lock;
+        check::cell<int> counter{0};
+        twice_in_parallel([&] {
+            if (lock.try_lock()) {
+                ++counter.write();
+                lock.unlock();
+            }
+        });
+        RONDO_CHECK_EXPECT(counter >= 1);
+    });
+}
+
 TEST(SeededBugs, RaceNamesBothThreads) {
     auto const found = check::explore({}, [] {
         check::cell<int> data{0};

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <functional>
 #include <set>
 #include <string>
@@ -183,8 +184,8 @@ TEST(Litmus, CoherenceOfReadsAcrossThreads) {
     EXPECT_EQ(seen, (outcomes{"-", "00", "01", "11"}));
 }
 
-TEST(Litmus, ReleaseSequenceIsContinuedByReadModifyWrites) {
-    auto const seen = all_outcomes([] {
+outcomes release_sequence(std::function<void(check::atomic<int>&)> const& continuation) {
+    return all_outcomes([&] {
         check::atomic<int> data{0};
         check::atomic<int> flag{0};
         std::string found = "-";
@@ -192,20 +193,26 @@ TEST(Litmus, ReleaseSequenceIsContinuedByReadModifyWrites) {
             data.store(1, order::relaxed);
             flag.store(1, order::release);
         });
-        in_parallel(
-            [&] {
-                int one = 1;
-                flag.compare_exchange_strong(one, 2, order::relaxed);
-            },
-            [&] {
-                if (flag.load(order::acquire) == 2) {
-                    found = std::to_string(data.load(order::relaxed));
-                }
-            });
+        in_parallel([&] { continuation(flag); },
+                    [&] {
+                        if (flag.load(order::acquire) == 2) {
+                            found = std::to_string(data.load(order::relaxed));
+                        }
+                    });
         publisher.join();
         return found;
     });
-    EXPECT_EQ(seen, (outcomes{"-", "1"}));
+}
+
+TEST(Litmus, ReleaseSequenceIsContinuedByReadModifyWrites) {
+    auto const by_exchange = release_sequence([](auto& flag) {
+        int one = 1;
+        flag.compare_exchange_strong(one, 2, order::relaxed);
+    });
+    EXPECT_EQ(by_exchange, (outcomes{"-", "1"}));
+    auto const by_addition =
+        release_sequence([](auto& flag) { flag.fetch_add(1, order::relaxed); });
+    EXPECT_EQ(by_addition, (outcomes{"-", "1"}));
 }
 
 TEST(Litmus, ReleaseSequenceIsBrokenByAPlainStore) {
@@ -262,28 +269,29 @@ TEST(Litmus, ReadModifyWritesNeverLoseAnUpdate) {
     EXPECT_EQ(seen, (outcomes{"2"}));
 }
 
-// A store later in S than a seq_cst read must not be read "around" by a later seq_cst read.
+// Reads of one object are in S as well: if y's read shows that the first thread was before the
+// second in S, the second must not read x's older value. No happens-before leads there.
 TEST(Litmus, SeqCstReadsOfOneObjectFollowEachOther) {
     auto const seen = all_outcomes([] {
         check::atomic<int> x{0};
-        check::atomic<int> turn{0};
-        int r1 = -1;
-        int r2 = -1;
+        check::atomic<int> y{0};
+        int first_x = -1;
+        int first_y = -1;
+        int second_x = -1;
         check::thread writer([&] { x.store(1, order::relaxed); });
         in_parallel(
             [&] {
-                r1 = x.load(order::seq_cst);
-                turn.store(1, order::seq_cst);
+                first_x = x.load(order::seq_cst);
+                first_y = y.load(order::seq_cst);
             },
             [&] {
-                if (turn.load(order::seq_cst) == 1) {
-                    r2 = x.load(order::seq_cst);
-                }
+                y.store(1, order::seq_cst);
+                second_x = x.load(order::seq_cst);
             });
         writer.join();
-        return r2 == -1 ? "-" : pair(r1, r2);
+        return pair(first_x, first_y) + pair(second_x, 0).substr(0, 1);
     });
-    EXPECT_EQ(seen, (outcomes{"-", "00", "01", "11"}));
+    EXPECT_EQ(seen, (outcomes{"000", "001", "010", "011", "101", "110", "111"}));
 }
 
 TEST(Litmus, WeakCompareExchangeMayFailForNoReasonAndStrongMayNot) {
@@ -300,17 +308,93 @@ TEST(Litmus, WeakCompareExchangeMayFailForNoReasonAndStrongMayNot) {
     EXPECT_EQ(outcomes_of(false), (outcomes{"done0"}));
 }
 
-TEST(Litmus, FailedCompareExchangeMayReadAnOldValue) {
-    auto const seen = all_outcomes([] {
+// A thread that knows, but not by happens-before, that x was stored to.
+outcomes compare_exchange_after_store(int expected) {
+    return all_outcomes([=] {
         check::atomic<int> x{0};
-        int expected = 1;
-        bool done = false;
+        check::atomic<int> stored{0};
+        std::string found = "-";
         in_parallel(
-            [&] { x.store(1, order::relaxed); },
-            [&] { done = x.compare_exchange_strong(expected, 2, order::relaxed, order::relaxed); });
-        return (done ? "done" : "failed") + std::to_string(expected);
+            [&] {
+                x.store(1, order::relaxed);
+                stored.store(1, order::relaxed);
+            },
+            [&] {
+                if (stored.load(order::relaxed) == 1) {
+                    int value = expected;
+                    bool const done = x.compare_exchange_strong(value, 2, order::relaxed);
+                    found = (done ? "done" : "failed") + std::to_string(value);
+                }
+            });
+        return found;
     });
-    EXPECT_EQ(seen, (outcomes{"done1", "failed0"}));
+}
+
+TEST(Litmus, FailedCompareExchangeMayReadAnOldValue) {
+    EXPECT_EQ(compare_exchange_after_store(1), (outcomes{"-", "done1", "failed0"}));
+}
+
+TEST(Litmus, CompareExchangeNeverFailsOnTheExpectedValue) {
+    EXPECT_EQ(compare_exchange_after_store(0), (outcomes{"-", "failed1"}));
+}
+
+// Waiting orders the waited-for word, and nothing else.
+TEST(Litmus, FutexWaitForbidsOlderValuesOfItsWord) {
+    auto const seen = all_outcomes([] {
+        check::atomic<int> other{0};
+        check::atomic<std::uint32_t> word{0};
+        check::thread setter([&] {
+            other.store(1, order::relaxed);
+            word.store(1, order::relaxed);
+            check::futex_wake(&word, 1);
+        });
+        std::string found;
+        check::futex_wait(word, 0);
+        found += std::to_string(word.load(order::relaxed));
+        found += std::to_string(other.load(order::relaxed));
+        setter.join();
+        return found;
+    });
+    // "0?" after a spurious return only.
+    EXPECT_EQ(seen, (outcomes{"00", "01", "10", "11"}));
+    auto const result = check::explore({.preemptions = -1, .spurious_wakeups = false}, [] {
+        check::atomic<std::uint32_t> word{0};
+        check::thread setter([&] {
+            word.store(1, order::relaxed);
+            check::futex_wake(&word, 1);
+        });
+        check::futex_wait(word, 0);
+        RONDO_CHECK_EXPECT(word.load(order::relaxed) == 1);
+        setter.join();
+    });
+    EXPECT_TRUE(result.ok) << result.error;
+}
+
+TEST(Litmus, SpuriousReturnForbidsOlderValuesOfTheWordToo) {
+    auto const seen = all_outcomes([] {
+        check::atomic<std::uint32_t> word{0};
+        check::atomic<int> stored{0};
+        std::string found = "-";
+        check::thread first([&] {
+            word.store(1, order::relaxed);
+            stored.store(1, order::relaxed);
+        });
+        check::thread second([&] {
+            while (stored.load(order::relaxed) == 0) {
+                check::spin_pause();
+            }
+            word.store(2, order::relaxed);
+            check::futex_wake(&word, 1);
+        });
+        if (stored.load(order::relaxed) == 1) {
+            check::futex_wait(word, 1);
+            found = std::to_string(word.load(order::relaxed));
+        }
+        first.join();
+        second.join();
+        return found;
+    });
+    EXPECT_EQ(seen, (outcomes{"-", "1", "2"}));
 }
 
 // The two limits of the model, so that a change to either is noticed.

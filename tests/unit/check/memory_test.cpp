@@ -160,6 +160,25 @@ TEST(Memory, ReferenceCountWithoutAcquireIsARaceOnTheEndOfLife) {
     EXPECT_EQ(kind_of(drop_twice(order::release)), failure::race);
 }
 
+TEST(Memory, DestructionMustHappenAfterEveryAccess) {
+    auto const signal_and_destroy = [](order signal) {
+        return [=] {
+            std::optional<check::atomic<int>> object(std::in_place, 0);
+            check::atomic<bool> done{false};
+            check::thread user([&] {
+                static_cast<void>(object->load(order::relaxed));
+                done.store(true, signal);
+            });
+            if (done.load(order::acquire)) {
+                object.reset();
+            }
+            user.join();
+        };
+    };
+    EXPECT_EQ(kind_of(signal_and_destroy(order::release)), failure::none);
+    EXPECT_EQ(kind_of(signal_and_destroy(order::relaxed)), failure::race);
+}
+
 TEST(Memory, ObjectUsedBeforeItsConstructionIsVisibleIsARace) {
     auto const publish = [](order store) {
         return [=] {

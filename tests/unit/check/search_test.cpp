@@ -104,6 +104,22 @@ TEST(Search, PreemptionBoundSeparatesBugs) {
     EXPECT_FALSE(check::explore({.preemptions = 2}, needs_exactly_two).ok);
 }
 
+TEST(Search, WeakCompareExchangeFailsSpuriouslyAsOftenAsAllowed) {
+    auto const executions_with = [](unsigned failures) {
+        auto const result = check::explore({.spurious_failures = failures}, [] {
+            check::atomic<int> x{0};
+            int expected = 0;
+            while (!x.compare_exchange_weak(expected, 1)) {
+            }
+        });
+        EXPECT_TRUE(result.ok) << result.error;
+        return result.executions;
+    };
+    EXPECT_EQ(executions_with(0), 1U);
+    EXPECT_EQ(executions_with(1), 2U);
+    EXPECT_EQ(executions_with(3), 4U);
+}
+
 TEST(Search, StopsAtTheGivenNumberOfExecutions) {
     auto const result = check::explore({.preemptions = -1, .max_executions = 10}, two_threads(8));
     EXPECT_TRUE(result.ok);
@@ -119,30 +135,36 @@ TEST(Search, RepeatsItself) {
     EXPECT_EQ(once.error, again.error);
 }
 
+// Without preemptions nothing comes between the count and the wait that it announces.
 TEST(Search, WakesEveryChoiceOfWaiters) {
-    std::set<unsigned> first_woken;
-    auto const result = check::explore({.spurious_wakeups = false}, [&] {
+    std::set<unsigned> woken;
+    auto const result = check::explore({.preemptions = 0, .spurious_wakeups = false}, [&] {
         check::atomic<std::uint32_t> word{0};
-        check::atomic<unsigned> first{0};
+        int waiting = 0;  // plain, as the threads take turns only where they block
+        unsigned first = 0;
         auto const wait = [&] {
-            while (word.load() == 0) {
-                check::futex_wait(word, 0);
-            }
-            unsigned nobody = 0;
-            first.compare_exchange_strong(nobody, check::thread_id());
+            ++waiting;
+            check::futex_wait(word, 0);
+            first = first == 0 ? check::thread_id() : first;
+            check::futex_wake(&word, 1);  // and pass it on
         };
         check::thread a(wait);
         check::thread b(wait);
-        word.store(1);
-        check::futex_wake(&word, 1);
-        check::futex_wake(&word, 1);
+        check::thread waker([&] {
+            bool const both = waiting == 2;
+            word.store(both ? 0 : 1);
+            check::futex_wake(&word, 1);
+        });
         a.join();
         b.join();
-        check::untracked_memory const guard;
-        first_woken.insert(first.load());
+        waker.join();
+        if (word.load() == 0) {
+            check::untracked_memory const guard;
+            woken.insert(first);
+        }
     });
     EXPECT_TRUE(result.ok) << result.error;
-    EXPECT_EQ(first_woken, (std::set<unsigned>{1, 2}));
+    EXPECT_EQ(woken, (std::set<unsigned>{1, 2}));
 }
 
 TEST(Search, TimedWaitMayEndBothWays) {
@@ -198,6 +220,47 @@ TEST(Search, PollingThreadsAreScheduledFairly) {
         poll_by([](auto& word) { static_cast<void>(check::futex_wait_until(word, 0, {})); }));
     EXPECT_TRUE(sleeping.ok) << sleeping.error;
     EXPECT_TRUE(sleeping.complete);
+}
+
+TEST(Search, PausingThreadLetsAnotherTakeAStep) {
+    auto const result = check::explore({.preemptions = -1}, [] {
+        check::atomic<int> x{0};
+        check::thread other([&] { x.store(1, order::relaxed); });
+        check::spin_pause();
+        static_cast<void>(x.load(order::relaxed));
+        other.join();
+    });
+    // The store comes first. The load reads it, or still the initial value.
+    EXPECT_EQ(result.executions, 2U);
+}
+
+// Fairness must not hold a polling thread back for longer than one step of the one it waits for.
+TEST(Search, PollingThreadSeesEveryStep) {
+    std::set<std::string> seen;
+    auto const result = check::explore({.preemptions = 2}, [&] {
+        check::atomic<int> x{0};
+        check::atomic<int> y{0};
+        check::thread busy([&] {
+            y.store(1);
+            y.store(2);
+        });
+        check::thread writer([&] {
+            x.store(1);
+            x.store(2);
+        });
+        std::string reads;
+        for (int i = 0; i < 3; ++i) {
+            reads += static_cast<char>('0' + x.load());
+            check::spin_pause();
+        }
+        busy.join();
+        writer.join();
+        check::untracked_memory const guard;
+        seen.insert(std::string(reads));
+    });
+    EXPECT_TRUE(result.ok) << result.error;
+    EXPECT_TRUE(seen.contains("001"));
+    EXPECT_TRUE(seen.contains("002"));
 }
 
 TEST(Search, WakingADestroyedWordIsAllowed) {
