@@ -15,6 +15,7 @@ namespace {
 namespace check = rondo::check;
 using order = std::memory_order;
 
+// [lock]
 // 0: free. 1: held. 2: held, and somebody may be waiting.
 template <class Policy, order Unlock = order::release>
 class lock {
@@ -39,7 +40,9 @@ class lock {
   private:
     typename Policy::template atomic<std::uint32_t> state_{0};
 };
+// [/lock]
 
+// [scenario]
 // The data that the lock protects is a cell: under the checker, an access that no happens-before
 // orders is an error even if the interleaving at hand does no harm.
 template <class Policy, class Lock>
@@ -58,6 +61,7 @@ int count(int rounds) {
     other.join();
     return counter.read();
 }
+// [/scenario]
 
 }  // namespace
 
@@ -65,12 +69,14 @@ int main() {
     int const real = count<check::std_policy, lock<check::std_policy>>(100'000);
     std::printf("for real:  counted to %d\n", real);
 
+    // [explore]
     auto const right = check::explore({.preemptions = 3}, [] {
         RONDO_CHECK_EXPECT((count<check::policy, lock<check::policy>>(2)) == 4);
     });
     std::printf("explored:  %s, all %llu executions with up to 3 preemptions\n",
                 right.ok ? "correct" : right.error.c_str(),
                 static_cast<unsigned long long>(right.executions));
+    // [/explore]
 
     auto const broken = [] { count<check::policy, lock<check::policy, order::relaxed>>(2); };
     auto const wrong = check::explore({}, broken);

@@ -16,6 +16,7 @@
 
 #include <array>
 #include <cstdint>
+#include <exception>
 #include <functional>
 
 #include "arena.hpp"
@@ -232,7 +233,7 @@ class execution {
     pool<location> locations_;
     pool<store_record> stores_;
     pool<event> events_;
-    pool<void*> lost_exceptions_;
+    pool<std::exception_ptr*> lost_exceptions_;
     arena arena_;
 
     fiber host_;

@@ -11,9 +11,9 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <exception>
 #include <mutex>
+#include <new>
 
 #include "execution.hpp"
 #include "sanitizers.hpp"
@@ -141,9 +141,8 @@ void execution::thread_main() {
 
 void execution::fail_terminated() noexcept {
     // Nobody will ever free the exception: kept where a leak detector finds it.
-    static_assert(sizeof(std::exception_ptr) == sizeof(void*));
-    std::exception_ptr const thrown = std::current_exception();
-    std::memcpy(&lost_exceptions_.push(), &thrown, sizeof thrown);
+    void* const place = std::malloc(sizeof(std::exception_ptr));
+    lost_exceptions_.push(::new (place) std::exception_ptr(std::current_exception()));
     fail(failure::exception, "T%u: std::terminate was called: an exception met a noexcept?", self_);
 }
 

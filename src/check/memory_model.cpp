@@ -18,8 +18,10 @@
 //                   it gives: a read-modify-write adds its own to that of the store it read.
 //
 // Not produced   executions in which a load reads a store that comes later (load buffering), and
-//                those whose modification order contradicts the order of execution (2+2W's weak
-//                outcome). Common hardware and compilers do the former rarely, the latter on POWER.
+//                those whose modification order contradicts the order of execution (the weak
+//                outcome of 2+2W). The standard allows the first for relaxed operations, the second
+//                for anything but seq_cst; to produce them, stores would have to be promised or
+//                inserted into the past, and clocks could no longer be compared on the way.
 
 #include "execution.hpp"
 
