@@ -38,11 +38,9 @@ class bounded_scope : timer {
         armed_ = at != time_point::max();
         if (armed_) env_.timers->add(*this, at);
     }
-    // Afterwards nobody asks any more.
+    // The links let go by themselves when the scope is destroyed.
     void close() noexcept {
         if (armed_) armed_ = !env_.timers->cancel(*this);
-        from_token_.detach();
-        from_environment_.detach();
     }
     // After close(), for a scope that was stopped: by whom?
     bool by_environment() const noexcept { return parent_.env().stop.stop_requested(); }

@@ -132,6 +132,28 @@ TEST(TaskModel, AThreadThatJoinsSeesTheResultAndMayDropTheRootLast) {
     });
 }
 
+TEST(TaskModel, ATaskMayBeResumedByAnotherThreadWhileItIsStillSuspending) {
+    EXPECT_HOLDS(
+        [] {
+            two_loops where;
+            permits p{0};
+            thread second{[&] { where.run(1); }};
+            auto handle = spawn(where, [](two_loops& w, permits& q) -> task<void> {
+                {
+                    auto const got = co_await q.acquire();
+                }
+                w.finish();
+            }(where, p));
+            thread releases{[&] { p.release(); }};
+            where.run(0);
+            second.join();
+            releases.join();
+            RONDO_CHECK_EXPECT(handle.ended());
+            RONDO_CHECK_EXPECT(p.available() == 1);
+        },
+        1);
+}
+
 TEST(TaskModel, BranchesOfWhenAllEndOnTwoThreadsAndTheParentGoesOnOnce) {
     EXPECT_HOLDS([] {
         two_loops where;
@@ -215,31 +237,83 @@ TEST(TaskModel, ATimerIsCancelledOrHasFiredWhenCancelReturns) {
     });
 }
 
-// A coroutine of another make: no executor, no environment.
-struct foreign {
+// A coroutine of another make: no executor, no environment; its owner may destroy it.
+class foreign {
+  public:
     struct promise_type {
-        foreign get_return_object() { return {}; }
+        foreign get_return_object() {
+            return foreign{std::coroutine_handle<promise_type>::from_promise(*this)};
+        }
         std::suspend_never initial_suspend() noexcept { return {}; }
-        std::suspend_never final_suspend() noexcept { return {}; }
+        std::suspend_always final_suspend() noexcept { return {}; }
         void return_void() {}
         void unhandled_exception() { std::terminate(); }
     };
+
+    foreign(foreign&& other) noexcept : frame_(std::exchange(other.frame_, nullptr)) {}
+    ~foreign() {
+        if (frame_) frame_.destroy();
+    }
+
+  private:
+    explicit foreign(std::coroutine_handle<promise_type> frame) : frame_(frame) {}
+    std::coroutine_handle<promise_type> frame_;
 };
+
+foreign take_abroad(permits& p, cell<int>& resumed_on) {
+    auto const got = co_await p.acquire();
+    resumed_on = static_cast<int>(check::thread_id());
+}
 
 TEST(TaskModel, AForeignCoroutineIsResumedByTheThreadThatWakesIt) {
     EXPECT_HOLDS([] {
         permits p{0};
         cell<int> resumed_on{-1};
         thread starts{[&] {
-            [](permits& q, cell<int>& where) -> foreign {
-                auto const got = co_await q.acquire();
-                where = static_cast<int>(check::thread_id());
-            }(p, resumed_on);
+            foreign const waits = take_abroad(p, resumed_on);
+            p.release();  // resumed in here, or not at all
         }};
-        p.release();
         starts.join();
-        RONDO_CHECK_EXPECT(resumed_on == 0 || resumed_on == 1);
+        RONDO_CHECK_EXPECT(resumed_on == 1);
         RONDO_CHECK_EXPECT(p.available() == 1);
+    });
+}
+
+TEST(TaskModel, AForeignCoroutineThatIsDestroyedWhileItWaitsLetsOthersGo) {
+    EXPECT_HOLDS([] {
+        permits p{0};
+        cell<int> resumed_on{-1};
+        thread waits{[&] { auto const got = p.blocking_acquire(1); }};
+        {
+            foreign const gone = take_abroad(p, resumed_on);
+        }
+        p.release();
+        waits.join();
+        RONDO_CHECK_EXPECT(resumed_on == -1 && p.available() == 1);
+    });
+}
+
+// Takes jobs and never runs them: what a fenced executor looks like to a waker.
+class fenced final : public executor {
+  public:
+    void post(job&) noexcept override {}
+    timer_service& timers() noexcept override { return default_timers(); }
+};
+
+TEST(TaskModel, W9_AGrantThatReachedADestroyedCoroutineIsHandedOn) {
+    EXPECT_HOLDS([] {
+        permits p{0};
+        cell<int> resumed_on{-1};
+        thread waits;
+        {
+            fenced nowhere;
+            executor::scope const there{&nowhere};
+            foreign const gone = take_abroad(p, resumed_on);
+            waits = thread{[&] { auto const got = p.blocking_acquire(1); }};
+            p.release();  // granted to the first in line, but the wake-up ends at the fence
+        }
+        waits.join();
+        RONDO_CHECK_EXPECT(resumed_on == -1 && p.available() == 1);
     });
 }
 

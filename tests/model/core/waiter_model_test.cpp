@@ -30,6 +30,34 @@ class held_acquire {
     permits::acquire_op op_;
 };
 
+// A pool whose permits do not accrue: a request is met whole or not at all.
+class whole_permits : public wait_queue {
+  public:
+    explicit whole_permits(int available) : available_(available) {}
+    void release(int n) {
+        serve([&] { available_ += n; });
+    }
+    int available() {
+        std::lock_guard const guard{lock()};
+        return available_;
+    }
+
+    struct request : waiter {
+        request(whole_permits& from, int n) : waiter(from), needed(n) {}
+        int needed;
+    };
+
+  private:
+    bool grant(waiter& first) noexcept override {
+        int const needed = static_cast<request&>(first).needed;
+        if (available_ < needed) return false;
+        available_ -= needed;
+        return true;
+    }
+
+    int available_;
+};
+
 TEST(WaiterModel, W1_AWaiterThatFindsWhatItNeedsGoesOnWithoutAWakeUp) {
     EXPECT_HOLDS([] {
         permits p{2};
@@ -67,6 +95,25 @@ TEST(WaiterModel, W3_TwoWaitersShareWhatIsReleasedInTurn) {
         one.join();
         two.join();
         RONDO_CHECK_EXPECT(p.available() == 1);
+    });
+}
+
+TEST(WaiterModel, W2_WhoComesLaterDoesNotOvertakeAlthoughItWouldFit) {
+    EXPECT_HOLDS([] {
+        whole_permits p{1};
+        parker woken_large, woken_small;
+        waker::function const unpark = [](void* w) noexcept { static_cast<parker*>(w)->unpark(); };
+        whole_permits::request large{p, 2}, small{p, 1};
+        large.wake_with({unpark, &woken_large});
+        small.wake_with({unpark, &woken_small});
+        RONDO_CHECK_EXPECT(!large.enter());
+        thread releases{[&] { p.release(2); }};
+        bool const at_once = small.enter();
+        if (at_once) RONDO_CHECK_EXPECT(large.state() == wait_state::granted);
+        woken_large.park();
+        if (!at_once) woken_small.park();
+        releases.join();
+        RONDO_CHECK_EXPECT(p.available() == 0);
     });
 }
 
@@ -126,6 +173,25 @@ TEST(WaiterModel, W4_AStoppedWaiterInTheMiddleLeavesTheOthersInLine) {
         RONDO_CHECK_EXPECT(last->state() == wait_state::granted);
         std::size_t const kept = middle.state() == wait_state::granted ? 3 : 2;
         RONDO_CHECK_EXPECT(p.available() == 3 - kept);
+    });
+}
+
+TEST(WaiterModel, W4_NoLockIsHeldWhileTheWithdrawnAreWoken) {
+    EXPECT_HOLDS([] {
+        struct looking_back {
+            permits p{0};
+            cell<bool> woken{false};
+        } object;
+        permits::acquire_op op{object.p, 1};
+        op.wake_with({[](void* raw) noexcept {
+                          auto& o = *static_cast<looking_back*>(raw);
+                          o.woken = o.p.available() == 0;  // takes the lock of the queue
+                      },
+                      &object});
+        RONDO_CHECK_EXPECT(!op.enter());
+        thread stops{[&] { op.withdraw(wait_state::stopped); }};
+        stops.join();
+        RONDO_CHECK_EXPECT(object.woken);
     });
 }
 
