@@ -1,6 +1,7 @@
 // Invariants
-//   I1  whoever makes the queue non-empty un-parks the loop; the loop looks at the queue after
-//       each park. So a job never waits in the queue of a sleeping loop.
+//   I1  whoever makes the queue non-empty un-parks the loop, unless it is a job of the loop itself;
+//       the loop looks at the queue before and after each park. So a job never waits in the queue
+//       of a sleeping loop.
 //   I2  the loop is un-parked under the lock. The job may be the one that ends the loop's life:
 //       once the lock is released nothing of the loop is touched.
 #include "rondo/core/run_loop.hpp"
@@ -22,7 +23,7 @@ void run_loop::post(job& j) noexcept {
     std::lock_guard const guard{lock_};
     bool const was_empty = posted_.empty();
     posted_.push(j);
-    if (was_empty) parker_.unpark();  // I1, I2
+    if (was_empty && executor::current() != this) parker_.unpark();  // I1, I2
 }
 
 time_point run_loop::now() const noexcept { return clock::now(); }
@@ -46,10 +47,15 @@ std::size_t run_loop::run_batch() noexcept {
     return ran;
 }
 
+// Reading the clock costs more than a turn: it is left alone while there is no timer.
+std::size_t run_loop::fire_timers() noexcept {
+    return timers_.empty() ? 0 : timers_.fire_due(now());
+}
+
 std::size_t run_loop::run_ready() noexcept {
     std::size_t ran = 0;
     for (;;) {
-        std::size_t const now_ran = run_batch() + timers_.fire_due(now());
+        std::size_t const now_ran = run_batch() + fire_timers();
         if (now_ran == 0) return ran;
         ran += now_ran;
     }
@@ -58,7 +64,7 @@ std::size_t run_loop::run_ready() noexcept {
 void run_loop::run() noexcept {
     for (;;) {
         run_batch();
-        timers_.fire_due(now());
+        fire_timers();
         {
             std::lock_guard const guard{lock_};
             if (!posted_.empty()) continue;

@@ -15,6 +15,7 @@ namespace rondo {
 bool timer_queue::add(timer& t, time_point deadline) noexcept {
     std::lock_guard const guard{lock_};
     wheel_.insert(t, deadline);
+    size_.store(wheel_.size(), std::memory_order_relaxed);
     if (deadline >= promised_) return false;  // I2
     promised_ = deadline;
     return true;
@@ -23,7 +24,10 @@ bool timer_queue::add(timer& t, time_point deadline) noexcept {
 bool timer_queue::cancel(timer& t) noexcept {
     std::lock_guard const guard{lock_};
     do {
-        if (wheel_.cancel(t)) return true;
+        if (wheel_.cancel(t)) {
+            size_.store(wheel_.size(), std::memory_order_relaxed);
+            return true;
+        }
     } while (!fence_.ended(&t, lock_));  // I1
     return false;
 }
@@ -36,6 +40,7 @@ std::size_t timer_queue::fire_due(time_point now) noexcept {
     lock_.lock();
     while (timer_node* const node = wheel_.pop_expired(now)) {
         timer& due = static_cast<timer&>(*node);
+        size_.store(wheel_.size(), std::memory_order_relaxed);
         fence_.begin(&due);
         lock_.unlock();
         due.fire(due);

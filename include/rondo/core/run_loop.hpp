@@ -43,6 +43,7 @@ class run_loop final : public executor, timer_service {
     bool cancel(timer& t) noexcept override;
 
     std::size_t run_batch() noexcept;
+    std::size_t fire_timers() noexcept;
 
     short_lock lock_;
     job_queue posted_;

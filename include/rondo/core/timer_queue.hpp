@@ -29,6 +29,9 @@ class timer_queue {
     // Calls what is due, without the lock; returns how many.
     std::size_t fire_due(time_point now) noexcept;
 
+    // Whether there is no timer; a hint while others add and cancel.
+    bool empty() const noexcept { return size_.load(std::memory_order_relaxed) == 0; }
+
     // When fire_due() should be called next; nothing if there is no timer.
     std::optional<time_point> next() noexcept;
 
@@ -36,6 +39,7 @@ class timer_queue {
     short_lock lock_;
     timer_wheel wheel_;
     detail::call_fence fence_;
+    atomic<std::size_t> size_{0};  // of the wheel, for empty()
     // What the driver was told last: an add() before it must wake the driver.
     time_point promised_ = time_point::max();
 };
