@@ -62,10 +62,6 @@ class waiter {
     // or has come.
     [[nodiscard("a decided waiter is still owed its wake-up")]] bool leave() noexcept;
 
-  protected:
-    // Marks a wait as over that never had to be entered.
-    void complete() noexcept { state_ = wait_state::granted; }
-
   private:
     friend class wait_queue;
     friend class waiter_list;
