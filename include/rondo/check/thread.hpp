@@ -81,7 +81,7 @@ T& thread_storage() {
         thread_local T outside{};
         return outside;
     }
-    static constexpr char key = 0;
+    static char key = 0;  // not const: linkers may fold equal constants, and keys must differ
     void* const slot = detail::thread_slot(
         &key, []() -> void* { return new T{}; }, [](void* raw) { delete static_cast<T*>(raw); });
     return *static_cast<T*>(slot);
