@@ -19,6 +19,9 @@
 //
 // Completion beats stop and deadline: an operation that is ready, or that was granted before it
 // was withdrawn, gives its result.
+// Other forms  an adapter to another library's asynchronous operations overloads
+//              rondo_initiate(op, bounds, token) in this namespace; calling a wait with a token of
+//              that library then starts it (rondo/asio/wait.hpp).
 // Budget       a completed wait spends from the turn of the task; a task without budget gives way
 //              before its next wait, ready or not.
 // Allocation   none.
@@ -36,6 +39,16 @@
 
 namespace rondo {
 
+namespace detail {
+
+// A token of a library whose adapter is included.
+template <class Token, class Op, class Bounds>
+concept token_for = requires(Op op, Bounds bounds, Token&& token) {
+    rondo_initiate(std::move(op), bounds, std::forward<Token>(token));
+};
+
+}  // namespace detail
+
 template <class Op>
 class [[nodiscard("a wait does nothing until it is awaited")]] wait {
   public:
@@ -46,6 +59,10 @@ class [[nodiscard("a wait does nothing until it is awaited")]] wait {
     }
     detail::foreign_wait<Op, detail::no_bounds> operator co_await() && noexcept {
         return {op_, detail::no_bounds{}};
+    }
+    template <detail::token_for<Op, detail::no_bounds> Token>
+    auto operator()(Token&& token) && {
+        return rondo_initiate(std::move(op_), detail::no_bounds{}, std::forward<Token>(token));
     }
 
   private:
@@ -64,6 +81,10 @@ class [[nodiscard("a wait does nothing until it is awaited")]] bounded_wait {
         return {op_, task, bounds_};
     }
     detail::foreign_wait<Op, wait_bounds> operator co_await() && noexcept { return {op_, bounds_}; }
+    template <detail::token_for<Op, wait_bounds> Token>
+    auto operator()(Token&& token) && {
+        return rondo_initiate(std::move(op_), bounds_, std::forward<Token>(token));
+    }
 
   private:
     Op op_;
