@@ -11,7 +11,7 @@
 
 namespace rondo::test {
 
-class permits : wait_queue {
+class permits final : wait_queue {
   public:
     class permit;
     class acquire_op;
