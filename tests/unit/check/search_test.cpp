@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "rondo/check/check.hpp"
+#include "support/seed.hpp"
 
 namespace {
 
@@ -289,8 +290,7 @@ TEST(Pct, FindsABugOfDepthThree) {
         other.join();
         RONDO_CHECK_EXPECT(!(a_before == 0 && b_before == 0 && a_after == 1 && b_after == 0));
     };
-    std::uint64_t const seed = 20;
-    std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
+    std::uint64_t const seed = rondo::test::seed(20);
     check::options const how{
         .mode = check::search::pct, .seed = seed, .pct_depth = 3, .max_executions = 5'000};
     auto const found = check::explore(how, scenario);
