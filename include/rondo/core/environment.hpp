@@ -62,6 +62,8 @@ class flow : job {
 
     bool exhausted() const noexcept { return budget_ <= 0; }
     void spend() noexcept { --budget_; }
+    // Runs on in the turn of another flow, with what that one has left of it.
+    void share_turn_of(flow const& other) noexcept { budget_ = other.budget_; }
 
   private:
     static void run_turn(job& j) noexcept {

@@ -5,7 +5,8 @@
 //
 // Guarantee      each runs as a flow of its own on the task's executor; the first starts at once,
 //                the others take their turns. The result comes when all have ended.
-// Exceptions     the first one stops the others; when they have ended it is rethrown.
+// Exceptions     the first one stops the others, and one whose turn has not come yet does not
+//                begin; when they have ended it is rethrown.
 // Stop           a stop of the task reaches all of them; the task unwinds when they have ended,
 //                unless every one of them completed.
 #pragma once

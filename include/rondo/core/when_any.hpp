@@ -6,10 +6,11 @@
 // Guarantee      the first to complete wins: its value, or its exception, is the result. The
 //                others are asked to stop, and the result comes when they have ended: nothing
 //                runs on behind the caller's back.
-// Losers         a loser that waits is withdrawn, and whatever it had been promised goes on to
-//                the next in its queue. One that was granted in the same instant goes on until
-//                its next wait; what it holds is released by its destructors. A loser's result
-//                is destroyed. docs/cancellation.md has a line per operation.
+// Losers         one whose turn has not come yet does not begin. One that waits is withdrawn, and
+//                whatever it had been promised goes on to the next in its queue. One that was
+//                granted in the same instant goes on until its next wait; what it holds is
+//                released by its destructors. A loser's result is destroyed.
+//                docs/cancellation.md has a line per operation.
 // Stop           a stop of the task reaches all of them; it unwinds when they have ended, unless
 //                one completed.
 #pragma once

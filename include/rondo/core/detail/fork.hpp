@@ -2,7 +2,12 @@
 //
 // Guarantee      the parent is resumed (or unwound) by the last branch to end, on the common
 //                executor. Branches follow the parent's stop token, and stop_branches() asks them
-//                too. No branch outlives the fork.
+//                too. No branch outlives the fork. A branch whose turn comes when another one has
+//                already settled the outcome does not begin: it could only take something from
+//                somewhere to drop it.
+// Budget         the first branch runs in the parent's turn and the parent goes on in the last
+//                one's, each with what is left of that turn: a fork of always-ready branches
+//                cannot keep a worker, whatever its size.
 // Memory order   what branches did is visible to the parent.
 #pragma once
 
@@ -32,17 +37,20 @@ class fork {
         return {parent_.env().where, parent_.env().timers, stop_.token(), &f};
     }
     executor& where() const noexcept { return *parent_.env().where; }
+    flow& parent_flow() const noexcept { return *parent_.env().flow; }
 
     // The branch that calls this has not ended yet, which keeps the fork alive meanwhile.
     void stop_branches() noexcept { stop_.request_stop(); }
 
-    // A branch has ended: says what runs now. The fork may be gone when this returns.
-    unwound branch_ended() noexcept {
+    // A branch has ended, in the turn of that flow: says what runs now. The fork may be gone when
+    // this returns.
+    unwound branch_ended(flow const& turn) noexcept {
         // acq_rel: the last branch sees what all the others did, and so does the parent
         if (running_.fetch_sub(1, std::memory_order_acq_rel) != 1) {
             return unwound::resume(std::noop_coroutine());
         }
         link_.detach();
+        parent_flow().share_turn_of(turn);
         return has_outcome() ? unwound::resume(parent_.handle()) : unwound::further(parent_);
     }
 
@@ -56,6 +64,7 @@ class fork {
                                               std::memory_order_relaxed);
     }
     std::size_t first() const noexcept { return first_.load(std::memory_order_relaxed); }
+    bool settled() const noexcept { return first() != none; }
 
     // Whether the parent has something to go on with; else it was stopped, and unwinds.
     virtual bool has_outcome() const noexcept = 0;
@@ -81,6 +90,9 @@ struct branch_of {
 };
 
 template <class T>
+using unit_t = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
+
+template <class T>
 class branch final : public result_slot<T>, resumption {
   public:
     explicit branch(branch_of<T> b) noexcept
@@ -90,14 +102,19 @@ class branch final : public result_slot<T>, resumption {
           flow_(fork_.where()),
           env_(fork_.branch_environment(flow_)) {}
 
-    std::coroutine_handle<> start() noexcept { return child_.start(*this, env_); }
+    // Begins in the turn of the parent.
+    std::coroutine_handle<> start() noexcept {
+        flow_.share_turn_of(fork_.parent_flow());
+        return child_.start(*this, env_);
+    }
+    // Begins in a turn of its own.
     void post() noexcept {
         flow_.suspend_at(*this);
         flow_.post();
     }
 
     // The result, with void as an empty value.
-    auto take_unit() {
+    unit_t<T> take_unit() {
         if constexpr (std::is_void_v<T>) {
             this->take();
             return std::monostate{};
@@ -107,15 +124,24 @@ class branch final : public result_slot<T>, resumption {
     }
 
   private:
-    std::coroutine_handle<> on_turn() noexcept override { return start(); }
+    std::coroutine_handle<> on_turn() noexcept override {
+        if (!fork_.settled()) return child_.start(*this, env_);
+        {
+            task<T> const unbegun{std::move(child_)};
+        }
+        return end();
+    }
     std::coroutine_handle<> completed() noexcept override {
         fork_.branch_completed(index_, this->has_exception());
-        unwound const next = fork_.branch_ended();
-        return next.frame() != nullptr ? next.frame()->unwind() : next.next();
+        return end();
     }
     unwound stopped() noexcept override {
         child_.forget();
-        return fork_.branch_ended();
+        return fork_.branch_ended(flow_);
+    }
+    std::coroutine_handle<> end() noexcept {
+        unwound const next = fork_.branch_ended(flow_);
+        return next.frame() != nullptr ? next.frame()->unwind() : next.next();
     }
 
     fork& fork_;
@@ -124,9 +150,6 @@ class branch final : public result_slot<T>, resumption {
     flow flow_;
     environment env_;
 };
-
-template <class T>
-using unit_t = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
 
 // Branches of different types.
 template <class Rule, class... Ts>
