@@ -3,7 +3,7 @@
 // The first half is all it takes to write something that every world can wait for: say what a
 // waiter needs (grant), what it gets (take) and how that goes back. Turns, stop, deadlines and
 // threads come with wait_queue.
-#include <algorithm>
+#include <array>
 #include <atomic>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -17,7 +17,6 @@
 #include <mutex>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "rondo/asio/wait.hpp"
 #include "rondo/core/wait.hpp"
@@ -102,60 +101,63 @@ class observer {
     std::atomic<int> visits_{0};
 };
 
-// [coroutine]
-boost::asio::awaitable<void> visitor(limit& l, observer& seen) {
-    for (int i = 0; i < visits_each; ++i) {
-        auto const inside = co_await l.enter();
-        seen.come();
-        co_await boost::asio::post(boost::asio::use_awaitable);  // others run meanwhile
-        seen.go();
+// Who visits: three Asio coroutines and two threads, and one coroutine elsewhere.
+class program {
+  public:
+    bool run() {
+        boost::asio::io_context io;
+        for (int i = 0; i < 3; ++i) boost::asio::co_spawn(io, visit(), boost::asio::detached);
+        boost::asio::co_spawn(io, impatient(), boost::asio::detached);
+        std::array<std::thread, 2> threads;
+        for (std::thread& t : threads) t = std::thread{[this] { visit_as_thread(); }};
+        io.run();
+        for (std::thread& t : threads) t.join();
+
+        std::printf("%d visits, at most %d at once\n", seen_.visits(), seen_.most());
+        bool const told = check(turned_away_, "who waits until a deadline is told that it passed");
+        bool const within = check(seen_.most() <= slots, "never more inside than there are slots");
+        bool const all = check(seen_.visits() == 5 * visits_each, "everybody had every turn");
+        return told && within && all;
     }
-}
-// [/coroutine]
 
-void visitor_thread(limit& l, observer& seen) {
-    for (int i = 0; i < visits_each; ++i) {
-        auto const inside = l.blocking_enter();
-        seen.come();
-        std::this_thread::yield();
-        seen.go();
+  private:
+    // [coroutine]
+    boost::asio::awaitable<void> visit() {
+        for (int i = 0; i < visits_each; ++i) {
+            auto const inside = co_await limit_.enter();
+            seen_.come();
+            co_await boost::asio::post(boost::asio::use_awaitable);  // others run meanwhile
+            seen_.go();
+        }
     }
-}
+    // [/coroutine]
 
-boost::asio::awaitable<void> impatient(limit& full, bool& turned_away) {
-    auto const soon = rondo::clock::now() + std::chrono::milliseconds{5};
-    auto const inside = co_await full.enter_until(soon);
-    turned_away = !inside && inside.error() == rondo::wait_error::timed_out;
-}
+    void visit_as_thread() {
+        for (int i = 0; i < visits_each; ++i) {
+            auto const inside = limit_.blocking_enter();
+            seen_.come();
+            std::this_thread::yield();
+            seen_.go();
+        }
+    }
 
-bool check(bool holds, char const* what) {
-    std::printf("%-4s %s\n", holds ? "ok" : "NOT", what);
-    return holds;
-}
+    boost::asio::awaitable<void> impatient() {
+        auto const soon = rondo::clock::now() + std::chrono::milliseconds{5};
+        auto const inside = co_await closed_.enter_until(soon);
+        turned_away_ = !inside && inside.error() == rondo::wait_error::timed_out;
+    }
+
+    static bool check(bool holds, char const* what) {
+        std::printf("%-4s %s\n", holds ? "ok" : "NOT", what);
+        return holds;
+    }
+
+    limit limit_{slots};
+    limit closed_{0};
+    observer seen_;
+    bool turned_away_ = false;
+};
 
 }  // namespace
 
-int main() {
-    limit shared{slots};
-    limit full{0};
-    observer seen;
-    bool turned_away = false;
-
-    boost::asio::io_context io;
-    for (int i = 0; i < 3; ++i) {
-        boost::asio::co_spawn(io, visitor(shared, seen), boost::asio::detached);
-    }
-    boost::asio::co_spawn(io, impatient(full, turned_away), boost::asio::detached);
-    std::vector<std::jthread> threads;
-    for (int i = 0; i < 2; ++i) {
-        threads.emplace_back([&] { visitor_thread(shared, seen); });
-    }
-    io.run();
-    threads.clear();  // joins them
-
-    std::printf("%d visits, at most %d at once\n", seen.visits(), seen.most());
-    bool const in_time = check(turned_away, "who waits until a deadline is told when it passes");
-    bool const within = check(seen.most() <= slots, "never more inside than there are slots");
-    bool const all = check(seen.visits() == 5 * visits_each, "everybody had every turn");
-    return in_time && within && all ? 0 : 1;
-}
+int main() { return program{}.run() ? 0 : 1; }

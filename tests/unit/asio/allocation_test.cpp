@@ -57,11 +57,12 @@ TEST(AsioAllocation, OperationUsesTheAssociatedAllocatorAndIsFreedBeforeTheHandl
     net::io_context io;
     account memory;
     int called = 0;
-    p.acquire()(net::bind_allocator(
-        counted<void>{memory}, net::bind_executor(io, [&](std::exception_ptr, granted<permit>) {
-            EXPECT_EQ(memory.in_use, 0U);
-            ++called;
-        })));
+    p.acquire()(
+        net::bind_allocator(counted<void>{memory},
+                            net::bind_executor(io, [&](std::exception_ptr const&, granted<permit>) {
+                                EXPECT_EQ(memory.in_use, 0U);
+                                ++called;
+                            })));
     EXPECT_EQ(memory.in_use, 1U);
     p.release();
     io.run();

@@ -76,11 +76,11 @@ TEST_F(AsioCancellation, EveryTypeAbortsAPlainWait) {
 
 TEST_F(AsioCancellation, BoundedWaitSaysStopped) {
     std::optional<wait_error> error;
-    p.acquire_until(
-        1, time_point::max())(here([&](std::exception_ptr failure, granted<maybe_permit> result) {
-        EXPECT_FALSE(failure);
-        error = result->error();
-    }));
+    p.acquire_until(1, time_point::max())(
+        here([&](std::exception_ptr const& failure, granted<maybe_permit> result) {
+            EXPECT_FALSE(failure);
+            error = result->error();
+        }));
     signal.emit(net::cancellation_type::terminal);
     io.run();
     EXPECT_EQ(error, wait_error::stopped);
@@ -106,7 +106,7 @@ TEST_F(AsioCancellation, ReleaseAfterTheSignalIsKept) {
 }
 
 TEST_F(AsioCancellation, SlotIsFreeAgainWhenTheHandlerRuns) {
-    p.acquire()(here([this](std::exception_ptr, granted<permit>) {
+    p.acquire()(here([this](std::exception_ptr const&, granted<permit>) {
         EXPECT_FALSE(signal.slot().has_handler());
     }));
     EXPECT_TRUE(signal.slot().has_handler());

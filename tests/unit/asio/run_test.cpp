@@ -124,7 +124,8 @@ TEST_F(AsioRun, CompletionBeatsCancellation) {
     net::cancellation_signal signal;
     bool completed = false;
     asio::run(take(p, alive))(net::bind_cancellation_slot(
-        signal.slot(), net::bind_executor(io, [&](std::exception_ptr failure, auto const& result) {
+        signal.slot(),
+        net::bind_executor(io, [&](std::exception_ptr const& failure, auto const& result) {
             completed = !failure && result.has_value();
         })));
     io.poll();
@@ -153,7 +154,7 @@ TEST_F(AsioRun, ThroughAStrandTheBranchesOfATaskExcludeEachOther) {
     int counter = 0;
     std::optional<int> result;
     asio::run(count_in_two_branches(counter))(net::bind_executor(
-        net::make_strand(pool), [&](std::exception_ptr, granted<int> r) { result = *r; }));
+        net::make_strand(pool), [&](std::exception_ptr const&, granted<int> r) { result = r; }));
     pool.join();
     EXPECT_EQ(result, 2'000);
 }

@@ -65,7 +65,7 @@ TEST_F(AsioShutdown, GrantThatWasNotDeliveredIsHandedOn) {
 TEST_F(AsioShutdown, ReadyOperationThatWasNotDeliveredIsHandedOn) {
     p.release();
     p.acquire()(net::bind_executor(
-        *io, [a = alive](std::exception_ptr, granted<permits::permit>) { ++*a; }));
+        *io, [a = alive](std::exception_ptr const&, granted<permits::permit>) { ++*a; }));
     EXPECT_EQ(p.available(), 0U);
     end_context();
     EXPECT_EQ(alive.use_count(), 1);
@@ -96,7 +96,7 @@ TEST_F(AsioShutdown, WhatADestroyedCoroutineHeldGoesThroughTheOthersAndBack) {
 TEST_F(AsioShutdown, WithdrawnWaitThatWasNotDeliveredJustGoes) {
     stop_source stop;
     p.acquire(1, stop.token())(
-        net::bind_executor(*io, [a = alive](std::exception_ptr, auto const&) { ++*a; }));
+        net::bind_executor(*io, [a = alive](std::exception_ptr const&, auto const&) { ++*a; }));
     stop.request_stop();
     end_context();
     EXPECT_EQ(alive.use_count(), 1);
@@ -107,8 +107,8 @@ TEST_F(AsioShutdown, SignalThatIsGoneBeforeTheContextIsNotTouched) {
     {
         auto signal = std::make_unique<net::cancellation_signal>();
         p.acquire()(net::bind_cancellation_slot(
-            signal->slot(),
-            net::bind_executor(*io, [a = alive](std::exception_ptr, auto const&) { ++*a; })));
+            signal->slot(), net::bind_executor(*io, [a = alive](std::exception_ptr const&,
+                                                                auto const&) { ++*a; })));
     }
     end_context();
     EXPECT_EQ(alive.use_count(), 1);
@@ -131,7 +131,7 @@ TEST_F(AsioShutdown, MayCoincideWithReleases) {
         net::io_context brief;
         for (int k = 0; k < 8; ++k) {
             p.acquire()(net::bind_executor(
-                brief, [a = alive](std::exception_ptr, granted<permits::permit> got) {
+                brief, [a = alive](std::exception_ptr const&, granted<permits::permit> got) {
                     if (got) got->forget();
                     ++*a;
                 }));

@@ -80,7 +80,7 @@ TEST(AsioWait, ResumesOnTheStrandItIsBoundTo) {
     net::thread_pool pool{2};
     auto strand = net::make_strand(pool);
     bool on_strand = false;
-    p.acquire()(net::bind_executor(strand, [&](std::exception_ptr, granted<permit>) {
+    p.acquire()(net::bind_executor(strand, [&](std::exception_ptr const&, granted<permit>) {
         on_strand = strand.running_in_this_thread();
     }));
     p.release();
@@ -92,7 +92,7 @@ TEST(AsioWait, HandlerRunsNeitherInTheInitiationNorInTheGrant) {
     permits p{1};
     net::io_context io;
     int called = 0;
-    auto count = net::bind_executor(io, [&](std::exception_ptr, granted<permit> g) {
+    auto count = net::bind_executor(io, [&](std::exception_ptr const&, granted<permit> g) {
         g->forget();
         ++called;
     });
@@ -164,8 +164,8 @@ TEST(AsioWait, StopTokenEndsABoundedWait) {
     net::io_context io;
     stop_source stop;
     std::optional<wait_error> error;
-    p.acquire(1, stop.token())(
-        net::bind_executor(io, [&](std::exception_ptr failure, granted<maybe_permit> result) {
+    p.acquire(1, stop.token())(net::bind_executor(
+        io, [&](std::exception_ptr const& failure, granted<maybe_permit> result) {
             EXPECT_FALSE(failure);
             error = result->error();
         }));

@@ -33,7 +33,7 @@ class outcome {
     }
 
     R get() && {
-        if (failure_) std::rethrow_exception(std::move(failure_));
+        if (!value_) std::rethrow_exception(std::move(failure_));
         return *std::move(value_);
     }
 
