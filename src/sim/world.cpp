@@ -52,6 +52,8 @@ world::world(options chosen)
       random_(schedule_.split()),
       now_(chosen.start),
       wheel_(std::chrono::nanoseconds{1}, chosen.start) {
+    // Whoever computes max() - now, as sleeps do, would overflow.
+    RONDO_ASSERT(chosen.start >= time_point{}, "a sim::world begins at the clock's epoch or later");
     RONDO_ASSERT(chosen.turn_time >= clock::duration::zero(), "a turn takes no negative time");
 }
 

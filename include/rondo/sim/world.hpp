@@ -60,7 +60,7 @@ enum class schedule : std::uint8_t {
 struct options {
     std::uint64_t seed = 0;
     schedule order = schedule::random;
-    time_point start{};
+    time_point start{};  // not before this
     // How long a turn takes by the virtual clock. With zero, a program that polls the clock in a
     // loop never sees it move.
     clock::duration turn_time{0};

@@ -104,6 +104,7 @@ TEST(Outcome, ALivelockRunsOutOfTurns) {
     EXPECT_EQ(p.w.turns(), 1000U);
     EXPECT_EQ(p.w.run_for(1s), sim::outcome::out_of_turns);
     EXPECT_EQ(p.w.turns(), 2000U) << "each call has its own allowance";
+    EXPECT_EQ(p.w.now(), rondo::time_point{}) << "what was to happen in that second has not";
     p.tired = true;
     EXPECT_EQ(p.w.run(), sim::outcome::finished);
 }

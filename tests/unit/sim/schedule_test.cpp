@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "after.hpp"
+#include "rondo/core/waker.hpp"
 #include "rondo/core/when_all.hpp"
 #include "rondo/sim/seeds.hpp"
 #include "rondo/sim/world.hpp"
@@ -171,9 +172,57 @@ TEST(Schedule, FifoTakesJobsInTheirOrder) {
 }
 
 TEST(Schedule, FifoFiresTimersOfOneInstantByAge) {
-    for (std::uint64_t const seed : {1U, 2U, 3U}) {
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
         EXPECT_EQ(ring_at_once({.seed = seed, .order = sim::schedule::fifo}), "abc");
     }
+}
+
+TEST(Schedule, FifoFiresWhatIsDueBeforeWhatIsReady) {
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+        letters l{{.seed = seed, .order = sim::schedule::fifo}};
+        bell b{l.written, 'b'};
+        l.w.spawn(l.write('j', 1)).detach();
+        l.w.timers().add(b, l.w.now() + 1s);
+        l.w.advance(1s);
+        EXPECT_EQ(l.w.run(), sim::outcome::finished);
+        EXPECT_EQ(l.written, "bj");
+    }
+}
+
+TEST(Schedule, ATimerThatIsDueRacesWithWhatIsReady) {
+    std::set<std::string> orders;
+    for (std::uint64_t seed = 1; seed <= enough; ++seed) {
+        letters l{{.seed = seed}};
+        bell b{l.written, 'b'};
+        l.w.spawn(l.write('j', 1)).detach();
+        l.w.timers().add(b, l.w.now() + 1s);
+        l.w.advance(1s);
+        EXPECT_EQ(l.w.run(), sim::outcome::finished);
+        orders.insert(l.written);
+    }
+    EXPECT_EQ(orders, (std::set<std::string>{"bj", "jb"}));
+}
+
+TEST(Schedule, WhatATimerWakesInPlaceRunsWhenTheTimerIsFreeAgain) {
+    struct waking_bell : bell {
+        using bell::bell;
+        struct in_place : rondo::job {
+            explicit in_place(std::string& written) noexcept : job(&resume), log(written) {}
+            static void resume(job& j) noexcept { static_cast<in_place&>(j).log += 'w'; }
+            std::string& log;
+        } woken{log_};
+        static void wake_and_ring(timer& t) noexcept {
+            rondo::post_to_trampoline(static_cast<waking_bell&>(t).woken);
+            ring(t);
+        }
+    };
+    sim::world w;
+    std::string log;
+    waking_bell b{log, 'b'};
+    b.fire = &waking_bell::wake_and_ring;
+    w.timers().add(b, w.now() + 1s);
+    EXPECT_EQ(w.run(), sim::outcome::finished);
+    EXPECT_EQ(log, "bw");
 }
 
 TEST(Schedule, TheSameSeedTakesTheSameTurns) {
@@ -223,6 +272,7 @@ TEST(Schedule, ProgramsDrawTheSameForTheSameSeed) {
     std::uint64_t const drawn = one.random().next();
     EXPECT_EQ(drawn, two.random().next());
     EXPECT_NE(drawn, other.random().next());
+    EXPECT_NE(drawn, sim::random_source{9}.next()) << "these are the schedule's";
     EXPECT_EQ(one.seed(), 9U);
 }
 

@@ -115,6 +115,14 @@ TEST(VirtualTime, RunUntilIncludesItsMomentAndLeavesTheClockThere) {
     EXPECT_EQ(d.w.now(), d.start + 10ms + 1h);
 }
 
+TEST(VirtualTime, EndsAtTheLastMomentThatATimePointCanSay) {
+    diary d{{.start = time_point::max() - 2h}};
+    d.w.spawn(d.sleep_and_note("before the end", 1h)).detach();
+    EXPECT_EQ(d.w.run_for(clock::duration::max()), sim::outcome::finished);
+    EXPECT_EQ(d.entries, (diary::expected_entries{{"before the end", 1h}}));
+    EXPECT_EQ(d.w.now(), time_point::max());
+}
+
 TEST(VirtualTime, RunReadyLeavesTheClockAlone) {
     diary d;
     d.w.spawn(d.sleep_and_note("later", 1ns)).detach();
