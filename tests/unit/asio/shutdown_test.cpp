@@ -114,6 +114,27 @@ TEST_F(AsioShutdown, SignalThatIsGoneBeforeTheContextIsNotTouched) {
     EXPECT_EQ(alive.use_count(), 1);
 }
 
+// The thread that releases has granted two waits and is on its way to wake the second, which is
+// one of the context's: the context may not be gone before it has.
+TEST_F(AsioShutdown, WaitsForAWakeUpThatIsUnderWay) {
+    std::atomic<bool> under_way{false};
+    permits::acquire_op slow_to_wake{p, 1};
+    slow_to_wake.wake_with({[](void* flag) noexcept {
+                                static_cast<std::atomic<bool>*>(flag)->store(true);
+                                for (int i = 0; i < 1'000; ++i) std::this_thread::yield();
+                            },
+                            &under_way});
+    ASSERT_FALSE(slow_to_wake.enter());
+    net::co_spawn(*io, take(p, alive), net::detached);
+    io->poll();
+    std::thread releaser{[this] { p.release(2); }};
+    while (!under_way.load()) std::this_thread::yield();
+    end_context();
+    releaser.join();
+    EXPECT_EQ(alive.use_count(), 1);
+    EXPECT_EQ(p.available(), 1U);  // what the coroutine would have had
+}
+
 // A thread releases all the time while contexts come and go: no wake-up may reach a context that is
 // no more, and every permit is there in the end.
 TEST_F(AsioShutdown, MayCoincideWithReleases) {
