@@ -62,13 +62,16 @@ std::size_t run_loop::run_ready() noexcept {
 }
 
 void run_loop::run() noexcept {
-    for (;;) {
+    for (bool last = false;;) {
         run_batch();
         fire_timers();
+        if (last) return;
         {
             std::lock_guard const guard{lock_};
-            if (!posted_.empty()) continue;
-            if (std::exchange(finishing_, false)) return;
+            // What was posted before finish() is in the queue now: one more batch, and no more, as
+            // a task that is always ready would keep the queue from ever being empty.
+            last = std::exchange(finishing_, false);
+            if (last || !posted_.empty()) continue;
         }
         (void)parker_.park_until(timers_.next().value_or(time_point::max()));
     }

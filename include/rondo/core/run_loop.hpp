@@ -32,7 +32,8 @@ class run_loop final : public executor, timer_service {
 
     // Runs jobs and timers until finish() is called. Can be called again after that.
     void run() noexcept;
-    // Makes run() return once it has run what was posted before.
+    // Makes run() return once it has run what was posted before; what that posts stays for the
+    // next run() or run_ready().
     void finish() noexcept;
     // Runs what is posted and due now, and what that posts, without waiting; returns how many.
     std::size_t run_ready() noexcept;

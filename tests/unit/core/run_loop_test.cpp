@@ -129,6 +129,22 @@ TEST(RunLoop, FinishLetsItRunWhatWasPostedBefore) {
     EXPECT_EQ(ran, (numbers{1, 2}));
 }
 
+TEST(RunLoop, FinishEndsItAlthoughJobsNeverEnd) {
+    run_loop loop;
+    int left = 1000;
+    std::unique_ptr<call> busy;
+    busy = std::make_unique<call>([&] {
+        if (--left > 0) loop.post(*busy);
+    });
+    call ends{[&] { loop.finish(); }};
+    loop.post(*busy);
+    loop.post(ends);
+    loop.run();
+    EXPECT_GT(left, 990) << "it ran what was there, not what that posted for ever";
+    loop.run_ready();
+    EXPECT_EQ(left, 0);
+}
+
 TEST(RunLoop, CanRunAgainAfterItFinishedAndBeFinishedBeforeItRuns) {
     run_loop loop;
     int ran = 0;

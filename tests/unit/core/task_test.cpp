@@ -18,6 +18,7 @@
 #include "rondo/core/assert.hpp"
 #include "rondo/core/block_on.hpp"
 #include "rondo/core/environment.hpp"
+#include "rondo/core/spawn.hpp"
 #include "rondo/core/this_task.hpp"
 #include "support/permits.hpp"
 
@@ -324,6 +325,32 @@ TEST(BlockOn, WaitsForWhatAnotherThreadDoes) {
 TEST(BlockOn, CanUseOneLoopAgainAndAgain) {
     run_loop loop;
     for (int i = 0; i < 3; ++i) EXPECT_EQ(block_on(loop, answer()), 42);
+}
+
+TEST(BlockOn, ReturnsWhenItsTaskHasEndedAlthoughAnotherIsAlwaysReady) {
+    run_loop loop;
+    auto busy = spawn(loop, []() -> task<void> {
+        for (;;) co_await yield();
+    }());
+    EXPECT_EQ(block_on(loop, answer()), 42);
+    EXPECT_FALSE(busy.ended());
+    busy.request_stop();
+    loop.run_ready();
+    EXPECT_TRUE(busy.ended());
+}
+
+TEST(BlockOn, OnALoopOfItsOwnLetsDetachedTasksRunUntilTheyWait) {
+    int turns = 0;
+    auto const program = [](int& n) -> task<void> {
+        environment const& env = co_await this_environment();
+        spawn(*env.where,
+              [](int& m) -> task<void> {
+                  for (; m < 5; ++m) co_await yield();
+              }(n))
+            .detach();
+    };
+    block_on(program(turns));
+    EXPECT_EQ(turns, 5);
 }
 
 TEST(BlockOnDeathTest, InsideAnExecutorIsAProgrammersError) {
