@@ -1,4 +1,5 @@
-// No allocation per wait, counted: this program replaces the global operator new.
+// No allocation per wait, counted: this program replaces the global operator new, or
+// listens to the sanitizer's.
 //
 // Each test does something a few times, so that frames are there and threads have started, then
 // many times more, and compares the count before and after.
@@ -9,6 +10,7 @@
 #include <cstdlib>
 #include <new>
 #include <thread>
+#include <tuple>
 
 #include "rondo/core/block_on.hpp"
 #include "rondo/core/frame_allocator.hpp"
@@ -22,9 +24,38 @@
 #include "rondo/core/with_timeout.hpp"
 #include "support/permits.hpp"
 
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define RONDO_TEST_SANITIZED 1
+#endif
+#endif
+
 namespace {
 
 std::atomic<long> allocations{0};
+
+}  // namespace
+
+#ifdef RONDO_TEST_SANITIZED
+
+// The sanitizers bring an operator new of their own, and tell of every allocation.
+#include <sanitizer/allocator_interface.h>
+
+namespace {
+
+void on_malloc(void const volatile*, std::size_t) {
+    allocations.fetch_add(1, std::memory_order_relaxed);
+}
+void on_free(void const volatile*) {}
+
+[[maybe_unused]] int const installed =
+    __sanitizer_install_malloc_and_free_hooks(&on_malloc, &on_free);
+
+}  // namespace
+
+#else
+
+namespace {
 
 void* counted(std::size_t size, std::size_t alignment) {
     allocations.fetch_add(1, std::memory_order_relaxed);
@@ -44,6 +75,8 @@ void operator delete(void* p) noexcept { std::free(p); }
 void operator delete(void* p, std::size_t) noexcept { std::free(p); }
 void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
 void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
+
+#endif
 
 namespace rondo {
 namespace {
@@ -108,7 +141,7 @@ void expect_no_allocation_by_tasks(How how) {
     a.release();
     loop.run_ready();
     EXPECT_EQ(first.blocking_join().value(), 0);
-    (void)second.blocking_join();
+    std::ignore = second.blocking_join();
 }
 
 TEST(Allocation, TasksThatWakeEachOtherAllocateNothing) {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <deque>
 #include <stdexcept>
+#include <tuple>
 #include <utility>
 
 #include "rondo/core/run_loop.hpp"
@@ -156,7 +157,7 @@ TEST(Chains, AnExceptionThroughAHundredThousandAwaitsDoesNotGrowTheStack) {
     run_loop loop;
     auto chain = spawn(loop, throw_through(million / 10, gauge));
     loop.run_ready();
-    EXPECT_THROW((void)chain.blocking_join(), std::runtime_error);
+    EXPECT_THROW(std::ignore = chain.blocking_join(), std::runtime_error);
     EXPECT_EQ(gauge.marks(), million / 10 + 1);
     EXPECT_LT(gauge.span(), one_stack);
 }

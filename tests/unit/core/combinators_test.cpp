@@ -223,7 +223,7 @@ TEST(WhenAll, ABranchThatHasNotBegunWhenAnotherThrewDoesNotBegin) {
     };
     auto handle = spawn(loop, when_all(fail(), begin(begun)));
     loop.run_ready();
-    EXPECT_THROW((void)handle.blocking_join(), int);
+    EXPECT_THROW(std::ignore = handle.blocking_join(), int);
     EXPECT_FALSE(begun);
 }
 
@@ -312,7 +312,7 @@ TEST(WhenAny, TheExceptionOfTheWinnerIsTheResult) {
     log l;
     auto race = spawn(loop, when_any(wait_noted(never, l, "loser"), fail_after(1s, "winner")));
     loop.advance(1s);
-    EXPECT_THROW((void)race.blocking_join(), std::runtime_error);
+    EXPECT_THROW(std::ignore = race.blocking_join(), std::runtime_error);
     EXPECT_EQ(l, log{"~loser"});
 }
 
@@ -436,7 +436,7 @@ TEST(WithTimeout, PassesExceptionsThrough) {
     manual_loop loop;
     auto t = spawn(loop, with_timeout(fail_after(1s, "inside"), 2s));
     loop.advance(1s);
-    EXPECT_THROW((void)t.blocking_join(), std::runtime_error);
+    EXPECT_THROW(std::ignore = t.blocking_join(), std::runtime_error);
 }
 
 TEST(WithTimeout, KeepsTheOutcomeOfATaskThatItselfGivesAnExpected) {

@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -95,7 +96,7 @@ TEST(Spawn, TheJoinerGetsTheExceptionAndNobodyElseHearsOfIt) {
     manual_loop loop;
     auto t = spawn(loop, fail());
     loop.run_ready();
-    EXPECT_THROW((void)t.blocking_join(), std::runtime_error);
+    EXPECT_THROW(std::ignore = t.blocking_join(), std::runtime_error);
     t.detach();
     EXPECT_TRUE(loop.unobserved().empty());
 }

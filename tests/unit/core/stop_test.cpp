@@ -11,6 +11,7 @@
 #include <string>
 #include <thread>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace rondo {
@@ -24,7 +25,7 @@ static_assert(std::is_trivially_copyable_v<stop_token> && sizeof(stop_token) == 
 using log = std::vector<std::string>;
 
 auto note(log& l, std::string what) {
-    return [&l, what] { l.push_back(what); };
+    return [&l, what = std::move(what)] { l.push_back(what); };
 }
 
 TEST(StopSource, TheFirstRequestIsTheOneThatCounts) {
