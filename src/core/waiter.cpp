@@ -5,22 +5,19 @@
 // contains the waiter. Every line has a scenario of the same name in
 // tests/model/core/waiter_model_test.cpp.
 //
-//      state    -> state      by               on thread      then
-//  W1  idle     -> granted    enter()          owner's        owner goes on, no wake-up
-//  W2  idle     -> waiting    enter()          owner's        owner suspends
-//  W3  waiting  -> granted    serve()          any            wake-up after the unlock
-//  W4  waiting  -> withdrawn  withdraw()       requester's,   parts are given back; if it was
-//  first,
-//                                              timer's        followers that fit are granted;
-//                                              wake-up
-//                                                             of all of them after the unlock
-//  W5  idle     -> withdrawn  withdraw()       requester's    enter() returns at once, no wake-up
-//  W6  decided  -> same       withdraw()       requester's    nothing: what came first stands
-//  W7  waiting  -> idle       leave()          owner's        as W4, but no wake-up of the leaver
-//  W8  decided  -> same       leave()          owner's        nothing: the wake-up is still owed
-//  W9  granted  -> (taken)    owner            owner's        take(), or hand_on() when the frame
-//  is
-//                                                             destroyed before it could take
+//      state    -> state      by          on thread     then
+//  W1  idle     -> granted    enter()     owner's       owner goes on, no wake-up
+//  W2  idle     -> waiting    enter()     owner's       owner suspends
+//  W3  waiting  -> granted    serve()     any           wake-up after the unlock
+//  W4  waiting  -> withdrawn  withdraw()  requester's,  parts are given back; if it was first,
+//                                         timer's       followers that fit are granted; all are
+//                                                       woken after the unlock
+//  W5  idle     -> withdrawn  withdraw()  requester's   enter() returns at once, no wake-up
+//  W6  decided  -> same       withdraw()  requester's   nothing: what came first stands
+//  W7  waiting  -> idle       leave()     owner's       as W4, but the leaver is not woken
+//  W8  decided  -> same       leave()     owner's       nothing: the wake-up is still owed
+//  W9  granted  -> (taken)    take() or   owner's       hand_on() if the frame is destroyed
+//                             hand_on()                 before it could take
 //
 // (withdrawn = stopped, interrupted or timed_out.)
 //

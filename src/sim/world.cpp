@@ -52,20 +52,18 @@ world::world(options chosen)
       random_(schedule_.split()),
       now_(chosen.start),
       wheel_(std::chrono::nanoseconds{1}, chosen.start) {
-    // Whoever computes max() - now, as sleeps do, would overflow.
-    RONDO_ASSERT(chosen.start >= time_point{}, "a sim::world begins at the clock's epoch or later");
     RONDO_ASSERT(chosen.turn_time >= clock::duration::zero(), "a turn takes no negative time");
 }
 
 world::~world() {
     assert_own_thread();
-    stop_.request_stop();
+    live_tasks_.request_stop_all();
     outcome const end = run();
     if (end != outcome::finished) {
         std::fprintf(stderr,
                      "rondo: sim::world with seed %" PRIu64 ", destroyed after %" PRIu64
                      " turns with %zu live tasks, is %s\n",
-                     options_.seed, turns_, live_tasks_, describe(end));
+                     options_.seed, turns_, live_tasks_.size(), describe(end));
     }
     RONDO_ASSERT(end != outcome::stuck, "a task of a destroyed sim::world ends when it is stopped");
     RONDO_ASSERT(end == outcome::finished,
@@ -106,7 +104,7 @@ void world::unobserved(std::exception_ptr exception) noexcept {
 
 time_point world::later(clock::duration span) const noexcept {
     RONDO_ASSERT(span >= clock::duration::zero(), "virtual time does not run backwards");
-    return span < time_point::max() - now_ ? now_ + span : time_point::max();
+    return rondo::later(now_, span);
 }
 
 void world::advance(clock::duration span) noexcept { now_ = later(span); }
@@ -137,7 +135,7 @@ std::optional<outcome> world::proceed(horizon limit, std::uint64_t last_turn) no
         take_turn(timers_may_be_due);
         return std::nullopt;
     }
-    if (!next_timer) return live_tasks_ == 0 ? outcome::finished : outcome::stuck;
+    if (!next_timer) return live_tasks_.empty() ? outcome::finished : outcome::stuck;
     if (*next_timer > limit.jumps) return outcome::paused;
     now_ = *next_timer;  // I1
     return std::nullopt;

@@ -69,6 +69,12 @@ struct timer : timer_node {
     function fire;
 };
 
+// As far ahead as time goes.
+inline time_point later(time_point now, clock::duration delay) noexcept {
+    if (delay <= clock::duration::zero()) return now;
+    return now < time_point::max() - delay ? now + delay : time_point::max();
+}
+
 class timer_service {
   public:
     virtual time_point now() const noexcept = 0;
@@ -79,12 +85,18 @@ class timer_service {
     ~timer_service() = default;
 };
 
+class live_task;
+
 class executor {
   public:
     virtual void post(job& j) noexcept = 0;
     virtual timer_service& timers() noexcept = 0;
     // An exception left a task that nobody will join. Prints it to stderr unless overridden.
     virtual void unobserved(std::exception_ptr exception) noexcept;
+    // spawn() says which tasks run here: before the first turn, and after the last, when the frame
+    // is gone and nobody has been told yet.
+    virtual void began(live_task&) noexcept {}
+    virtual void ended(live_task&) noexcept {}
 
     // The executor whose job the calling thread is running, or null.
     static executor* current() noexcept;

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "rondo/core/frame_allocator.hpp"
+#include "rondo/core/live_tasks.hpp"
 #include "rondo/core/task.hpp"
 #include "rondo/core/wait.hpp"
 
@@ -28,14 +29,14 @@ namespace detail {
 
 // The part of a root that does not depend on the result: two owners, the running task and the
 // handle; joiners wait in its queue for the end.
-class root_base : public wait_queue {
+class root_base : public wait_queue, public live_task {
   public:
     root_base(executor& where, stop_token parent) noexcept
         : flow_(where), env_{&where, &where.timers(), stop_.token(), &flow_} {
         link_.attach(parent);
     }
 
-    void request_stop() noexcept { stop_.request_stop(); }
+    void request_stop() noexcept override { stop_.request_stop(); }
 
     bool ended() noexcept {
         std::lock_guard const guard{lock()};
@@ -45,6 +46,7 @@ class root_base : public wait_queue {
   protected:
     void end() noexcept {
         link_.detach();
+        flow_.where().ended(*this);
         serve([this] { ended_ = true; });
     }
     // True for the last of the two owners.
@@ -70,6 +72,7 @@ class root final : public result_slot<T>, resumption, public root_base {
   public:
     root(executor& where, task<T>&& child, stop_token parent) noexcept
         : root_base(where, parent), child_(std::move(child)) {
+        where.began(*this);
         flow_.suspend_at(*this);
         flow_.post();
     }

@@ -85,9 +85,7 @@ class sleep_end {
     explicit sleep_end(clock::duration delay) noexcept : delay_(delay) {}
 
     time_point seen_from(timer_service& timers) const noexcept {
-        if (!delay_) return moment_;
-        time_point const now = timers.now();
-        return *delay_ < time_point::max() - now ? now + *delay_ : time_point::max();
+        return delay_ ? later(timers.now(), *delay_) : moment_;
     }
 
   private:

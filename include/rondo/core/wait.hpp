@@ -23,7 +23,7 @@
 //              rondo_initiate(op, bounds, token) in this namespace; calling a wait with a token of
 //              that library then starts it (rondo/asio/wait.hpp).
 // Budget       a completed wait spends from the turn of the task; a task without budget gives way
-//              before its next wait, ready or not.
+//              before its next wait, ready or not; a stop that was asked for takes effect there.
 // Allocation   none.
 #pragma once
 

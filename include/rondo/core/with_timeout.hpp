@@ -11,7 +11,7 @@
 // For waits      op_until(deadline) and op(token) do the same for one wait without a task.
 #pragma once
 
-#include <chrono>
+#include <algorithm>
 #include <expected>
 #include <utility>
 
@@ -115,15 +115,11 @@ class bounded_task {
         : child_(std::move(child)), timeout_(timeout) {}
 
     bounded_task_awaiter<T> rondo_await(promise_base& parent) && noexcept {
-        return {parent, std::move(child_), deadline_by(parent.env().timers->now()), token_};
+        time_point const timed_out = later(parent.env().timers->now(), timeout_);
+        return {parent, std::move(child_), std::min(deadline_, timed_out), token_};
     }
 
   private:
-    time_point deadline_by(time_point now) const noexcept {
-        if (timeout_ >= time_point::max() - now) return deadline_;
-        return now + timeout_;
-    }
-
     task<T> child_;
     time_point deadline_ = time_point::max();
     clock::duration timeout_ = clock::duration::max();

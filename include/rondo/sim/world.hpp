@@ -21,7 +21,7 @@
 // Exceptions     a joined task's go to its joiner. Those that nobody joins are collected, see
 //                take_unobserved(); run() does not throw, as it could only throw one of them and
 //                would leave off in the middle of a run.
-// Destruction    asks everything spawned through the world to stop and runs until nothing is left,
+// Destruction    asks everything spawned on the world to stop and runs until nothing is left,
 //                in virtual time; collected exceptions that nobody took are printed. A task that
 //                does not end then (a shielded wait for something that never comes) is a
 //                programmer's error: asserted. So are timers and jobs without end. Join handles are
@@ -44,8 +44,8 @@
 
 #include "rondo/core/assert.hpp"
 #include "rondo/core/executor.hpp"
+#include "rondo/core/live_tasks.hpp"
 #include "rondo/core/spawn.hpp"
-#include "rondo/core/stop.hpp"
 #include "rondo/core/task.hpp"
 #include "rondo/core/timer_wheel.hpp"
 #include "rondo/sim/random.hpp"
@@ -60,7 +60,7 @@ enum class schedule : std::uint8_t {
 struct options {
     std::uint64_t seed = 0;
     schedule order = schedule::random;
-    time_point start{};  // not before this
+    time_point start{};
     // How long a turn takes by the virtual clock. With zero, a program that polls the clock in a
     // loop never sees it move.
     clock::duration turn_time{0};
@@ -69,7 +69,7 @@ struct options {
     std::uint64_t max_turns = 10'000'000;
 };
 
-// How a run ended. "Tasks" are those spawned through the world; it cannot see others.
+// How a run ended. "Tasks" are those spawned on the world; it cannot see foreign coroutines.
 enum class [[nodiscard("the world may be stuck")]] outcome : std::uint8_t {
     finished,      // nothing is ready, no timer is pending, all tasks have ended
     paused,        // there is more to do, but at a later time than the call was to reach
@@ -90,7 +90,7 @@ class world final : public executor, timer_service {
     // Starts a task in the world: see rondo::spawn. It can also be called inside the world.
     template <class T>
     join_handle<T> spawn(task<T> t) {
-        return rondo::spawn(*this, counted(live_mark{live_tasks_}, std::move(t)), stop_.token());
+        return rondo::spawn(*this, std::move(t));
     }
 
     // Runs until there is nothing left to do; the clock jumps from timer to timer.
@@ -121,8 +121,8 @@ class world final : public executor, timer_service {
     std::uint64_t seed() const noexcept { return options_.seed; }
     // Turns taken so far: jobs run and timers fired.
     std::uint64_t turns() const noexcept { return turns_; }
-    // Spawned through the world and not ended.
-    std::size_t live_tasks() const noexcept { return live_tasks_; }
+    // Spawned on the world, by its spawn() or by rondo::spawn(), and not ended.
+    std::size_t live_tasks() const noexcept { return live_tasks_.size(); }
     // A digest of every turn so far: what was chosen, among how many, at what time. Equal for equal
     // runs, in any process; different runs differ but for a chance of 2^-64.
     std::uint64_t trace_hash() const noexcept { return trace_; }
@@ -137,24 +137,8 @@ class world final : public executor, timer_service {
     void unobserved(std::exception_ptr exception) noexcept override;
 
   private:
-    // Counts a task from spawn() until its frame is gone.
-    class live_mark {
-      public:
-        explicit live_mark(std::size_t& count) noexcept : count_(&count) { ++count; }
-        live_mark(live_mark&& other) noexcept : count_(std::exchange(other.count_, nullptr)) {}
-        live_mark& operator=(live_mark&&) = delete;
-        ~live_mark() {
-            if (count_ != nullptr) --*count_;
-        }
-
-      private:
-        std::size_t* count_;
-    };
-
-    template <class T>
-    static task<T> counted([[maybe_unused]] live_mark mark, task<T> t) {
-        co_return co_await std::move(t);
-    }
+    void began(live_task& t) noexcept override { live_tasks_.add(t); }
+    void ended(live_task& t) noexcept override { live_tasks_.remove(t); }
 
     // While it lives the world runs, and is the current executor.
     class running {
@@ -204,9 +188,8 @@ class world final : public executor, timer_service {
     timer_wheel wheel_;
     std::uint64_t turns_ = 0;
     std::uint64_t trace_ = 0;
-    std::size_t live_tasks_ = 0;
+    rondo::live_tasks live_tasks_;
     bool running_ = false;
-    stop_source stop_;
     std::vector<std::exception_ptr> unobserved_;
 };
 

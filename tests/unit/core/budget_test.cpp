@@ -42,11 +42,20 @@ TEST(Budget, AnAlwaysReadyTaskHasSoManyWaitsInATurnAndThenGivesWay) {
         EXPECT_EQ(taken, turn * turn_budget);
     }
     t.request_stop();
-    loop.step();
-    EXPECT_FALSE(t.ended()) << "completion beats stop: a task that never really waits goes on";
-    auto const held = p.blocking_acquire();
     loop.run_ready();
+}
+
+TEST(Budget, AnAlwaysReadyTaskIsStoppedWhereItGivesWay) {
+    manual_loop loop;
+    permits p{1};
+    std::size_t taken = 0;
+    auto t = spawn(loop, take_forever(p, taken));
+    loop.step();
+    t.request_stop();
+    EXPECT_FALSE(t.ended());
+    loop.step();
     EXPECT_TRUE(t.ended());
+    EXPECT_EQ(taken, turn_budget) << "a stop is not beaten by a wait that has not begun";
 }
 
 TEST(Budget, TwoAlwaysReadyTasksTakeTurns) {

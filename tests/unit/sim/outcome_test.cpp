@@ -219,4 +219,45 @@ TEST(Unobserved, WhatNobodyTookIsPrintedAtTheEnd) {
     EXPECT_NE(testing::internal::GetCapturedStderr().find("into the void"), std::string::npos);
 }
 
+TEST(Outcome, ATaskThatAnotherTaskSpawnedOnTheWorldCountsAndIsStoppedWithIt) {
+    permits gate{0};
+    bool unwound = false;
+    {
+        sim::world w;
+        w.spawn([](permits& g, bool& gone) -> task<void> {
+             rondo::environment const& env = co_await rondo::this_environment();
+             struct witness {
+                 explicit witness(bool& b) noexcept : told(b) {}
+                 ~witness() { told = true; }
+                 witness(witness const&) = delete;
+                 witness& operator=(witness const&) = delete;
+                 bool& told;
+             };
+             rondo::spawn(*env.where,
+                          [](permits& h, bool& b) -> task<void> {
+                              witness const here{b};
+                              permits::permit const never = co_await h.acquire();
+                          }(g, gone))
+                 .detach();
+         }(gate, unwound))
+            .detach();
+        EXPECT_EQ(w.run(), sim::outcome::stuck);
+        EXPECT_EQ(w.live_tasks(), 1U);
+        EXPECT_FALSE(unwound);
+    }
+    EXPECT_TRUE(unwound);
+}
+
+TEST(Outcome, AWorldDestroyedWithATaskThatIsAlwaysReadyEnds) {
+    permits ready{1};
+    program p;
+    p.w.spawn(p.spin_on_ready_waits(&ready)).detach();
+}
+
+TEST(Outcome, AWorldMayBeginBeforeTheEpoch) {
+    sim::world w{{.start = rondo::time_point{-1h}}};
+    ASSERT_TRUE(w.block_on([]() -> task<void> { co_await rondo::sleep_for(2h); }()));
+    EXPECT_EQ(w.now(), rondo::time_point{1h});
+}
+
 }  // namespace

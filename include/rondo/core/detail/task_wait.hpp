@@ -42,6 +42,8 @@ class task_wait final : resumption {
 
     std::coroutine_handle<> on_turn() noexcept override {
         if (phase_ == phase::entered) return decided();
+        // It has only given way: nothing is complete that could beat a stop.
+        if (hooks_.except(task_.env().stop).stop_requested()) return task_.unwind();
         return op_.ready() ? task_.handle() : begin();
     }
 
