@@ -9,14 +9,35 @@
 #include <mutex>
 #include <utility>
 
-#include "rondo/core/assert.hpp"
-
 namespace rondo {
 
 run_loop::run_loop() : timers_(std::chrono::milliseconds{1}, clock::now()) {}
 
 run_loop::~run_loop() {
-    RONDO_ASSERT(posted_.empty(), "a run_loop is destroyed after what was posted to it has run");
+    {
+        std::lock_guard const guard{tasks_lock_};
+        tasks_.request_stop_all();
+    }
+    while (has_tasks() || !idle()) {
+        run_batch();
+        fire_timers();
+        if (has_tasks() && idle()) rest();
+    }
+}
+
+void run_loop::began(live_task& t) noexcept {
+    std::lock_guard const guard{tasks_lock_};
+    tasks_.add(t);
+}
+
+void run_loop::ended(live_task& t) noexcept {
+    std::lock_guard const guard{tasks_lock_};
+    tasks_.remove(t);
+}
+
+bool run_loop::has_tasks() noexcept {
+    std::lock_guard const guard{tasks_lock_};
+    return !tasks_.empty();
 }
 
 void run_loop::post(job& j) noexcept {
@@ -61,6 +82,16 @@ std::size_t run_loop::run_ready() noexcept {
     }
 }
 
+bool run_loop::idle() noexcept {
+    std::lock_guard const guard{lock_};
+    return posted_.empty();
+}
+
+// Until a job is posted or a timer is due.
+void run_loop::rest() noexcept {
+    (void)parker_.park_until(timers_.next().value_or(time_point::max()));
+}
+
 void run_loop::run() noexcept {
     for (bool last = false;;) {
         run_batch();
@@ -73,7 +104,7 @@ void run_loop::run() noexcept {
             last = std::exchange(finishing_, false);
             if (last || !posted_.empty()) continue;
         }
-        (void)parker_.park_until(timers_.next().value_or(time_point::max()));
+        rest();
     }
 }
 

@@ -1,7 +1,7 @@
 // block_on.hpp: run a task from plain code and return what it returns.
 //
-//   block_on(task)         makes a run_loop on this thread's stack for it; what the task has left
-//                          posted there (detached tasks) runs until it waits
+//   block_on(task)         makes a run_loop on this thread's stack for it; tasks that it left
+//                          running there are stopped and have ended when block_on returns
 //   block_on(loop, task)   runs the given loop until the task has ended
 //
 // Everything the task awaits runs in the calling thread. An exception of the task is rethrown.
@@ -51,17 +51,6 @@ class blocking_root final : result_slot<T>, resumption {
     task<T> child_;
 };
 
-// A loop that is not left with jobs in it.
-class drained_loop {
-  public:
-    drained_loop() = default;
-    ~drained_loop() { loop.run_ready(); }
-    drained_loop(drained_loop const&) = delete;
-    drained_loop& operator=(drained_loop const&) = delete;
-
-    run_loop loop;
-};
-
 }  // namespace detail
 
 template <class T>
@@ -71,8 +60,8 @@ T block_on(run_loop& loop, task<T> t) {
 
 template <class T>
 T block_on(task<T> t) {
-    detail::drained_loop own;
-    return block_on(own.loop, std::move(t));
+    run_loop loop;
+    return block_on(loop, std::move(t));
 }
 
 }  // namespace rondo

@@ -3,6 +3,8 @@
 // Guarantee      jobs run in the order they were posted, in the thread that runs the loop.
 // Thread safety  post(), add(), cancel(), finish() from any thread; run() and run_ready() from
 //                one thread at a time.
+// Tasks          that are alive when the loop is destroyed are stopped, and run until they have
+//                ended: a shielded one is waited for.
 // Destruction    by the thread that ran it, as soon as run() has returned; a thread whose post()
 //                led to that may still be returning from it.
 // Idle           the thread sleeps until a job is posted or a timer is due; no polling.
@@ -14,6 +16,7 @@
 #include <cstddef>
 
 #include "rondo/core/executor.hpp"
+#include "rondo/core/live_tasks.hpp"
 #include "rondo/core/parker.hpp"
 #include "rondo/core/short_lock.hpp"
 #include "rondo/core/timer_queue.hpp"
@@ -45,12 +48,19 @@ class run_loop final : public executor, timer_service {
 
     std::size_t run_batch() noexcept;
     std::size_t fire_timers() noexcept;
+    bool idle() noexcept;
+    void rest() noexcept;
+    void began(live_task& t) noexcept override;
+    void ended(live_task& t) noexcept override;
+    bool has_tasks() noexcept;
 
     short_lock lock_;
     job_queue posted_;
     bool finishing_ = false;
     parker parker_;
     timer_queue timers_;
+    short_lock tasks_lock_;  // not lock_: whoever stops the tasks posts
+    live_tasks tasks_;
 };
 
 }  // namespace rondo

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "rondo/core/executor.hpp"
+#include "rondo/core/shield.hpp"
 #include "rondo/core/spawn.hpp"
 #include "rondo/core/this_task.hpp"
 #include "rondo/core/waker.hpp"
@@ -220,13 +221,30 @@ TEST(RunLoop, ADueTimerFiresAlthoughJobsNeverEnd) {
     EXPECT_TRUE(fired);
 }
 
-TEST(RunLoopDeathTest, IsNotDestroyedWithJobsInIt) {
-    auto const leave = [] {
-        call job{[] {}};
+TEST(RunLoop, RunsWhatWasPostedBeforeItIsDestroyed) {
+    bool ran = false;
+    call job{[&] { ran = true; }};
+    {
         run_loop loop;
         loop.post(job);
-    };
-    EXPECT_DEATH(leave(), "after what was posted to it has run");
+    }
+    EXPECT_TRUE(ran);
+}
+
+TEST(RunLoop, WaitsForAShieldedTaskWhenItIsDestroyed) {
+    bool done = false;
+    {
+        run_loop loop;
+        spawn(loop,
+              [](bool& b) -> task<void> {
+                  co_await shield(sleep_for(2ms));  // by real time, which run_loop goes by
+                  b = true;
+              }(done))
+            .detach();
+        loop.run_ready();
+        EXPECT_FALSE(done);
+    }
+    EXPECT_TRUE(done) << "the stop takes effect at the next wait, and there is none";
 }
 
 // --- the trampoline --------------------------------------------------------------------------

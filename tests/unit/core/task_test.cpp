@@ -339,18 +339,34 @@ TEST(BlockOn, ReturnsWhenItsTaskHasEndedAlthoughAnotherIsAlwaysReady) {
     EXPECT_TRUE(busy.ended());
 }
 
-TEST(BlockOn, OnALoopOfItsOwnLetsDetachedTasksRunUntilTheyWait) {
-    int turns = 0;
-    auto const program = [](int& n) -> task<void> {
+TEST(BlockOn, StopsTheTasksThatWereLeftRunningOnItsOwnLoop) {
+    bool waiter_unwound = false, yielder_unwound = false;
+    permits p{0};
+    struct witness {
+        explicit witness(bool& b) noexcept : told(b) {}
+        ~witness() { told = true; }
+        witness(witness const&) = delete;
+        witness& operator=(witness const&) = delete;
+        bool& told;
+    };
+    block_on([](permits& q, bool& a, bool& b) -> task<void> {
         environment const& env = co_await this_environment();
         spawn(*env.where,
-              [](int& m) -> task<void> {
-                  for (; m < 5; ++m) co_await yield();
-              }(n))
+              [](permits& r, bool& told) -> task<void> {
+                  witness const here{told};
+                  auto const never = co_await r.acquire();
+              }(q, a))
             .detach();
-    };
-    block_on(program(turns));
-    EXPECT_EQ(turns, 5);
+        spawn(*env.where,
+              [](bool& told) -> task<void> {
+                  witness const here{told};
+                  for (;;) co_await yield();
+              }(b))
+            .detach();
+        co_await yield();
+    }(p, waiter_unwound, yielder_unwound));
+    EXPECT_TRUE(waiter_unwound);
+    EXPECT_TRUE(yielder_unwound);
 }
 
 TEST(BlockOnDeathTest, InsideAnExecutorIsAProgrammersError) {
