@@ -1,5 +1,6 @@
 #include "rondo/core/detail/foreign.hpp"
 
+#include "rondo/core/detail/thread_state.hpp"
 #include "rondo/core/timer_queue.hpp"
 #include "rondo/core/waker.hpp"
 
@@ -21,8 +22,10 @@ executor& trampoline_executor() noexcept {
 }
 
 bool runs_here(executor& place) noexcept {
-    executor* const current = executor::current();
-    return &place == (current != nullptr ? current : &trampoline_executor());
+    thread_state const& thread = this_thread();
+    if (&place != &trampoline_executor()) return thread.current == &place;
+    // Outside of a wake_scope what the code posts would run at once, inside post().
+    return thread.current == nullptr && thread.wake_scopes > 0;
 }
 
 }  // namespace rondo::detail

@@ -23,7 +23,7 @@ class blocking_root final : result_slot<T>, resumption {
     blocking_root(run_loop& loop, task<T>&& child) noexcept
         : loop_(loop),
           flow_(loop),
-          env_{&loop, &loop.timers(), stop_token{}, &flow_},
+          env_{&loop, stop_token{}, &flow_},
           child_(std::move(child)) {}
 
     T run() {

@@ -19,9 +19,11 @@ class flow;
 
 struct environment {
     executor* where;
-    timer_service* timers;
     stop_token stop;
     detail::flow* flow;  // the line of execution this belongs to
+
+    // The clock and timers of that place.
+    timer_service& timers() const noexcept { return where->timers(); }
 };
 
 namespace detail {

@@ -6,7 +6,7 @@
 // Contract of an executor (runtime workers, run_loop, the simulator, a user's own)
 //   post()    runs the job exactly once, later, never inside post(); any thread may call it.
 //   running   while it runs a job the executor is current: see executor::scope.
-//   timers()  the clock and timers that belong to this place.
+//   timers()  the clock and timers that belong to this place; always the same service.
 //   An executor outlives what was posted to it and the waits of its tasks.
 //
 // Contract of a timer_service

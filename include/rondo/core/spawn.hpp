@@ -32,7 +32,7 @@ namespace detail {
 class root_base : public wait_queue, public live_task {
   public:
     root_base(executor& where, stop_token parent) noexcept
-        : flow_(where), env_{&where, &where.timers(), stop_.token(), &flow_} {
+        : flow_(where), env_{&where, stop_.token(), &flow_} {
         link_.attach(parent);
     }
 

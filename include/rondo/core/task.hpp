@@ -144,7 +144,7 @@ class foreign_task_awaiter final : result_slot<T>, resumption {
         parent_ = parent;
         executor& place = resumption_place(parent);
         flow_.emplace(place);
-        env_.emplace(environment{&place, &place.timers(), stop_token{}, &*flow_});
+        env_.emplace(environment{&place, stop_token{}, &*flow_});
         std::coroutine_handle<> const child = child_.start(*this, *env_);
         if (runs_here(place)) return child;
         flow_->suspend_at(*this);

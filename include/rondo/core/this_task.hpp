@@ -105,7 +105,7 @@ class sleep_awaiter {
     template <class Promise>
     auto await_suspend(std::coroutine_handle<Promise> h) noexcept {
         if constexpr (std::is_base_of_v<promise_base, Promise>) {
-            bounds_.deadline = end_.seen_from(*h.promise().env().timers);
+            bounds_.deadline = end_.seen_from(h.promise().env().timers());
         } else {
             bounds_.deadline = end_.seen_from(resumption_place(h).timers());
         }

@@ -45,7 +45,7 @@ class timer_queue {
 };
 
 // For coroutines that wait with a deadline and have no environment: one thread, started by the
-// first use and joined at exit. Resolution 1 ms.
+// first use and joined at exit: no wait with a deadline may outlive main(). Resolution 1 ms.
 timer_service& default_timers();
 
 }  // namespace rondo

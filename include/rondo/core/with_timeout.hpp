@@ -36,11 +36,11 @@ class bounded_scope : timer {
         from_environment_.attach(parent_.env().stop);
         from_token_.attach(token);
         armed_ = at != time_point::max();
-        if (armed_) env_.timers->add(*this, at);
+        if (armed_) env_.timers().add(*this, at);
     }
     // The links let go by themselves when the scope is destroyed.
     void close() noexcept {
-        if (armed_) armed_ = !env_.timers->cancel(*this);
+        if (armed_) armed_ = !env_.timers().cancel(*this);
     }
     // After close(), for a scope that was stopped: by whom?
     bool by_environment() const noexcept { return parent_.env().stop.stop_requested(); }
@@ -115,7 +115,7 @@ class bounded_task {
         : child_(std::move(child)), timeout_(timeout) {}
 
     bounded_task_awaiter<T> rondo_await(promise_base& parent) && noexcept {
-        time_point const timed_out = later(parent.env().timers->now(), timeout_);
+        time_point const timed_out = later(parent.env().timers().now(), timeout_);
         return {parent, std::move(child_), std::min(deadline_, timed_out), token_};
     }
 

@@ -15,6 +15,7 @@
 
 #include "rondo/core/executor.hpp"
 #include "rondo/core/run_loop.hpp"
+#include "rondo/core/spawn.hpp"
 #include "rondo/core/stop.hpp"
 #include "rondo/core/task.hpp"
 #include "rondo/core/this_task.hpp"
@@ -472,6 +473,25 @@ TEST(ForeignTask, MayForkWithoutAnExecutor) {
     EXPECT_FALSE(result);
     b.release(3);
     EXPECT_EQ(result, 3);
+}
+
+task<void> note(std::string& order, char letter) {
+    order += letter;
+    co_return;
+}
+
+task<void> spawn_beside_itself(std::string& order) {
+    environment const& env = co_await this_environment();
+    spawn(*env.where, note(order, 'b')).detach();
+    order += 'a';
+}
+
+TEST(ForeignTask, WhatItSpawnsRunsAfterItAlthoughThereIsNoExecutor) {
+    std::string order;
+    bool ended = false;
+    await_nothing(spawn_beside_itself(order), ended);
+    EXPECT_TRUE(ended);
+    EXPECT_EQ(order, "ab");
 }
 
 owned await_and_be_destroyed(permits& p) { (void)co_await take_and_count(p); }

@@ -205,7 +205,7 @@ TEST(Task, InheritsTheEnvironmentOfWhoeverAwaitsIt) {
         environment const& mine = co_await this_environment();
         environment const* const below = co_await ask();
         EXPECT_EQ(mine.where, &expected);
-        EXPECT_EQ(mine.timers, &expected.timers());
+        EXPECT_EQ(&mine.timers(), &expected.timers());
         EXPECT_FALSE(mine.stop.stop_possible());
         co_return &mine == below;
     };

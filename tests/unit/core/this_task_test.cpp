@@ -30,7 +30,7 @@ TEST(ThisEnvironment, NamesExecutorTimersAndStopToken) {
         [](manual_loop& expected) -> task<bool> {
             environment const& env = co_await this_environment();
             EXPECT_EQ(env.where, &expected);
-            EXPECT_EQ(env.timers, &expected.timers());
+            EXPECT_EQ(&env.timers(), &expected.timers());
             EXPECT_TRUE(env.stop.stop_possible());
             co_return env.stop.stop_requested();
         }(loop),

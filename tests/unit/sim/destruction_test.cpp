@@ -47,7 +47,7 @@ struct program {
     task<void> clean_up() {
         co_await after(5s);
         rondo::environment const& env = co_await rondo::this_environment();
-        cleaned_up = env.timers->now();
+        cleaned_up = env.timers().now();
     }
     task<void> shielded_clean_up() {
         witness const here{*this};

@@ -72,7 +72,7 @@ TEST(VirtualTime, IsWhatATaskSeesInItsEnvironment) {
         static task<time_point> for_the_time() {
             co_await after(3s);
             rondo::environment const& env = co_await rondo::this_environment();
-            co_return env.timers->now();
+            co_return env.timers().now();
         }
     };
     EXPECT_EQ(d.w.block_on(asking::for_the_time()), time_point{3s});

@@ -70,7 +70,7 @@ class task_operation final : rondo::detail::result_slot<T>, rondo::detail::resum
     asio_executor<typename associated<Handler>::executor_type> where_{handler_.get_executor()};
     stop_source stop_;
     rondo::detail::flow flow_{where_};
-    environment env_{&where_, &where_.timers(), stop_.token(), &flow_};
+    environment env_{&where_, stop_.token(), &flow_};
     task<T> child_;
 };
 

@@ -34,7 +34,7 @@ class fork {
     fork& operator=(fork const&) = delete;
 
     environment branch_environment(flow& f) noexcept {
-        return {parent_.env().where, parent_.env().timers, stop_.token(), &f};
+        return {parent_.env().where, stop_.token(), &f};
     }
     executor& where() const noexcept { return *parent_.env().where; }
     flow& parent_flow() const noexcept { return *parent_.env().flow; }

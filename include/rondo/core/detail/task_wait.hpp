@@ -51,7 +51,7 @@ class task_wait final : resumption {
         phase_ = phase::entered;
         op_.wake_with(turn().as_waker());
         stop_.arm(hooks_.except(task_.env().stop));
-        hooks_.arm([this]() -> timer_service& { return *task_.env().timers; });
+        hooks_.arm([this]() -> timer_service& { return task_.env().timers(); });
         if (op_.enter()) return decided();
         return std::noop_coroutine();  // the frame is the queue's now
     }

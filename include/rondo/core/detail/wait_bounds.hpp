@@ -5,6 +5,7 @@
 // then is withdraw(), which the queue's lock orders against everything else.
 #pragma once
 
+#include <cstdint>
 #include <expected>
 #include <type_traits>
 
