@@ -106,6 +106,21 @@ TEST(TaskModel, AGrantAndAStopMeetAndThePermitIsKeptOrPassedOn) {
     });
 }
 
+TEST(TaskModel, ALoopThatIsDestroyedWhileAPermitArrivesLosesNothing) {
+    EXPECT_HOLDS([] {
+        permits p{0};
+        thread releases;
+        {
+            run_loop loop;
+            spawn(loop, take_one(p)).detach();
+            loop.run_ready();
+            releases = thread{[&] { p.release(); }};
+        }
+        releases.join();
+        RONDO_CHECK_EXPECT(p.available() == 1);
+    });
+}
+
 TEST(TaskModel, ADetachedTaskAndItsHandleAgreeOnWhoFreesTheRoot) {
     EXPECT_HOLDS([] {
         run_loop loop;
