@@ -35,17 +35,17 @@ class bounded_scope : timer {
     void open(time_point at, stop_token token) noexcept {
         from_environment_.attach(parent_.env().stop);
         from_token_.attach(token);
-        armed_ = at != time_point::max();
-        if (armed_) env_.timers().add(*this, at);
+        timed_ = at != time_point::max();
+        if (timed_) env_.timers().add(*this, at);
     }
     // The links let go by themselves when the scope is destroyed.
     void close() noexcept {
-        if (armed_) armed_ = !env_.timers().cancel(*this);
+        if (timed_) env_.timers().cancel(*this);
     }
-    // After close(), for a scope that was stopped: by whom?
+    // For a scope that was stopped: by whom?
     bool by_environment() const noexcept { return parent_.env().stop.stop_requested(); }
     wait_error error() const noexcept {
-        return armed_ ? wait_error::timed_out : wait_error::stopped;
+        return timed_ ? wait_error::timed_out : wait_error::stopped;
     }
 
   private:
@@ -56,7 +56,7 @@ class bounded_scope : timer {
     stop_link from_environment_{stop_};
     stop_link from_token_{stop_};
     environment env_;
-    bool armed_ = false;  // after close(): the deadline came first
+    bool timed_ = false;  // it has a deadline, and then no token
 };
 
 template <class T>
