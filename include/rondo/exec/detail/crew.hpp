@@ -1,0 +1,155 @@
+// crew.hpp: the workers of a pool and their queues, without the threads.
+//
+// A crew knows where a job goes, who runs it and who is woken; whoever owns it brings a thread for
+// each worker and calls run() in it. So the very code that a pool runs can be explored by the model
+// checker, whose threads are not the system's.
+//
+// Thread safety  every member from any thread; worker::run() once for each worker.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "rondo/core/executor.hpp"
+#include "rondo/exec/detail/intake.hpp"
+#include "rondo/exec/detail/pool_job.hpp"
+#include "rondo/exec/detail/steal_queue.hpp"
+#include "rondo/exec/dispatch.hpp"
+
+namespace rondo::detail {
+
+class crew;
+
+// Whose turn it is. It wraps at each round, so that the wrap-around of an integer is no special
+// case: a counter that runs on and is taken modulo the size favours somebody there, unless the
+// size is a power of two.
+class round_robin {
+  public:
+    explicit round_robin(std::size_t size, std::size_t first = 0) noexcept
+        : size_(size), next_(first) {}
+
+    std::size_t next() noexcept {
+        std::size_t now = next_.load(std::memory_order_relaxed);
+        // relaxed: turns are counted, nothing is handed over
+        while (!next_.compare_exchange_weak(now, now + 1 == size_ ? 0 : now + 1,
+                                            std::memory_order_relaxed, std::memory_order_relaxed)) {
+        }
+        return now;
+    }
+
+  private:
+    std::size_t size_;
+    atomic<std::size_t> next_;
+};
+
+// A count that one thread keeps and others read.
+class tally {
+  public:
+    void add_one() noexcept { count_.store(get() + 1, std::memory_order_relaxed); }
+    std::uint64_t get() const noexcept { return count_.load(std::memory_order_relaxed); }
+
+  private:
+    atomic<std::uint64_t> count_{0};
+};
+
+class alignas(64) worker {
+  public:
+    worker(crew& c, intake& from, std::size_t index) noexcept
+        : crew_(c), intake_(from), index_(index) {}
+
+    // Runs jobs until the crew is closed and none is left.
+    void run() noexcept;
+
+    // The calling thread's, or null.
+    static worker* current() noexcept;
+
+    std::size_t index() const noexcept { return index_; }
+    std::size_t depth() const noexcept;
+
+    tally jobs_run;
+    tally jobs_stolen;
+    tally jobs_failed;
+
+  private:
+    friend crew;
+
+    job* next() noexcept;
+    job* search() noexcept;
+    void run_job(job& j) noexcept;
+    void search_ended() noexcept;
+    bool push_here(job& j) noexcept;
+
+    crew& crew_;
+    intake& intake_;
+    std::size_t const index_;
+    std::uint32_t turn_ = 0;
+    seat seat_;
+    steal_queue own_;  // stealing only
+};
+
+class crew final : public failure_sink {
+  public:
+    struct setup {
+        dispatch how;
+        std::size_t workers;
+        std::size_t capacity;   // of all queues together that are filled from outside
+        std::size_t searchers;  // how many workers may search at a time
+        std::size_t first;      // whose turn it is first
+        executor* place;        // current while a posted job runs
+        std::function<void(std::exception_ptr)> on_failure;
+    };
+
+    explicit crew(setup s);
+    ~crew();
+    crew(crew const&) = delete;
+    crew& operator=(crew const&) = delete;
+
+    intake::outcome try_push(job& j) noexcept;
+    // Where a push that waits for room has to wait.
+    intake& next_intake() noexcept;
+    void post(job& j) noexcept;
+
+    // The calling thread's worker, if it is one of these.
+    worker* here() const noexcept;
+
+    // Workers end when nothing is left.
+    void close() noexcept;
+    // Refuses from now on, and drops the closures that have not started; close() comes after it.
+    void drop_waiting() noexcept;
+    std::size_t dropped() const noexcept { return dropped_.load(std::memory_order_relaxed); }
+
+    void failed(std::exception_ptr exception) noexcept override;
+    // Those that came to light in a thread that is not a worker's.
+    std::uint64_t failed_elsewhere() const noexcept {
+        return failed_elsewhere_.load(std::memory_order_relaxed);
+    }
+
+    std::vector<std::unique_ptr<worker>> const& workers() const noexcept { return workers_; }
+    std::size_t depth() const noexcept;
+
+  private:
+    friend worker;
+
+    bool stealing() const noexcept { return how_ == dispatch::stealing; }
+    bool dropping() const noexcept { return dropping_.load(std::memory_order_relaxed); }
+    void drop(pool_job& j) noexcept;
+    bool can_be_stolen() const noexcept;
+    void sort_out(job& j, job_queue& posted) noexcept;
+
+    dispatch const how_;
+    std::size_t const own_limit_;
+    executor* const place_;
+    std::function<void(std::exception_ptr)> const on_failure_;
+    round_robin turns_;
+    std::vector<std::unique_ptr<intake>> intakes_;
+    std::vector<std::unique_ptr<worker>> workers_;
+    atomic<bool> dropping_{false};
+    atomic<std::size_t> dropped_{0};
+    atomic<std::uint64_t> failed_elsewhere_{0};
+};
+
+}  // namespace rondo::detail

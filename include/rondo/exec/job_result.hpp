@@ -1,0 +1,205 @@
+// job_result.hpp: what a job of a thread pool returns, for whoever submitted it.
+//
+//   job_result<int> r = pool.submit([] { return 6 * 7; });
+//   auto v = co_await r.get();      // expected<int, job_lost>
+//   auto w = r.blocking_get();      // the same for a plain thread
+//
+// Guarantee      it completes exactly once: with the value, with the exception, or with the reason
+//                why the job never ran. Nobody waits for a job that was dropped.
+// Exceptions     of the job are rethrown by get(). If the handle is gone before anybody took one,
+//                it goes to the pool's hook.
+// Thread safety  one taker at a time; ended() from any thread.
+// Memory order   what the job did is visible after get().
+// Cancellation   a get() that is stopped or timed out leaves the job alone; get() may be called
+//                again.
+// Memory         one block for the closure, the result and those who wait.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <expected>
+#include <mutex>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include "rondo/core/wait.hpp"
+#include "rondo/exec/detail/pool_job.hpp"
+
+namespace rondo {
+
+// Why a submitted job did not run.
+enum class job_lost : std::uint8_t {
+    full,     // there was no room
+    stopped,  // the pool had been stopped
+    dropped,  // the pool was stopped before the job could start
+};
+
+namespace detail {
+
+// What a job and its handle share: two owners.
+template <class T>
+class result_state : public wait_queue {
+    static_assert(!std::is_reference_v<T>, "a job returns a value: wrap a reference");
+
+  public:
+    result_state() = default;
+
+    bool ended() noexcept {
+        std::lock_guard const guard{lock()};
+        return ended_;
+    }
+    // By the one taker, after the end.
+    std::expected<T, job_lost> take() {
+        if (auto* const lost = std::get_if<job_lost>(&result_)) return std::unexpected{*lost};
+        if (auto* const e = std::get_if<std::exception_ptr>(&result_)) {
+            RONDO_ASSERT(*e != nullptr, "a result is taken once");
+            std::rethrow_exception(std::exchange(*e, nullptr));
+        }
+        if constexpr (std::is_void_v<T>) {
+            return {};
+        } else {
+            return std::move(std::get<1>(result_).value);
+        }
+    }
+
+    // For the handle.
+    virtual void release() noexcept = 0;
+
+  protected:
+    ~result_state() = default;
+
+    struct nothing {};
+    struct holder {  // so that a T that is one of the other alternatives can be told apart
+        std::conditional_t<std::is_void_v<T>, nothing, T> value;
+    };
+
+    template <class F>
+    void complete_with(F&& f) noexcept {
+        try {
+            if constexpr (std::is_void_v<T>) {
+                std::forward<F>(f)();
+                result_.template emplace<1>();
+            } else {
+                result_.template emplace<1>(holder{std::forward<F>(f)()});
+            }
+        } catch (...) {
+            result_ = std::current_exception();
+        }
+    }
+    void lose(job_lost why) noexcept { result_ = why; }
+    // An exception that nobody took.
+    std::exception_ptr untaken() noexcept {
+        auto* const e = std::get_if<std::exception_ptr>(&result_);
+        return e != nullptr ? std::exchange(*e, nullptr) : nullptr;
+    }
+    void end() noexcept {
+        serve([this] { ended_ = true; });
+    }
+    // True for the last of the two owners.
+    bool disown() noexcept {
+        // acq_rel: the last owner sees what the other one did
+        return owners_.fetch_sub(1, std::memory_order_acq_rel) == 1;
+    }
+
+  private:
+    bool grant(waiter&) noexcept override { return ended_; }
+
+    std::variant<std::monostate, holder, std::exception_ptr, job_lost> result_;
+    bool ended_ = false;  // under the lock
+    atomic<int> owners_{2};
+};
+
+template <class F, class T>
+class submitted_job final : public pool_job, public result_state<T> {
+  public:
+    submitted_job(F&& f, failure_sink& unobserved)
+        : pool_job(&act), unobserved_(unobserved), closure_(std::move(f)) {}
+
+    static void* operator new(std::size_t size) { return allocate_job(size); }
+    static void operator delete(void* p, std::size_t size) noexcept { deallocate_job(p, size); }
+
+    // It was not accepted.
+    void refuse(job_lost why) noexcept { complete_without(why); }
+
+    void release() noexcept override {
+        if (!this->disown()) return;
+        if (auto e = this->untaken()) unobserved_.failed(std::move(e));
+        delete this;
+    }
+
+  private:
+    static void act(pool_job& j, failure_sink* sink) noexcept {
+        auto& self = static_cast<submitted_job&>(j);
+        if (sink == nullptr) {
+            self.complete_without(job_lost::dropped);
+            return;
+        }
+        self.complete_with(std::move(*self.closure_));
+        self.finish();
+    }
+    void complete_without(job_lost why) noexcept {
+        this->lose(why);
+        finish();
+    }
+    void finish() noexcept {
+        closure_.reset();  // what it captured is gone before anybody gets the result
+        this->end();
+        release();
+    }
+
+    failure_sink& unobserved_;
+    std::optional<F> closure_;
+};
+
+template <class T>
+class get_op : public waiter {
+  public:
+    explicit get_op(result_state<T>& s) noexcept : waiter(s), state_(s) {}
+    bool ready() noexcept { return state_.ended(); }
+    std::expected<T, job_lost> take() { return state_.take(); }
+    void hand_on() noexcept {}
+
+  private:
+    result_state<T>& state_;
+};
+
+}  // namespace detail
+
+template <class T>
+class [[nodiscard("use execute() for a job without a result")]] job_result {
+  public:
+    // For pools. It takes over one of the two shares in the state.
+    explicit job_result(detail::result_state<T>& s) noexcept : state_(&s) {}
+    job_result(job_result&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
+    job_result& operator=(job_result&& other) noexcept {
+        job_result{std::move(other)}.swap(*this);
+        return *this;
+    }
+    ~job_result() {
+        if (state_ != nullptr) state_->release();
+    }
+    void swap(job_result& other) noexcept { std::swap(state_, other.state_); }
+
+    // Whether get() will not wait.
+    bool ended() const noexcept { return state_->ended(); }
+
+    wait<detail::get_op<T>> get() noexcept { return wait{detail::get_op<T>{*state_}}; }
+    bounded_wait<detail::get_op<T>> get(stop_token token) noexcept {
+        return {detail::get_op<T>{*state_}, token};
+    }
+    bounded_wait<detail::get_op<T>> get_until(time_point deadline, stop_token t = {}) noexcept {
+        return {detail::get_op<T>{*state_}, deadline, t};
+    }
+    std::expected<T, job_lost> blocking_get() { return blocking_wait(detail::get_op<T>{*state_}); }
+    std::expected<std::expected<T, job_lost>, wait_error> blocking_get_until(time_point deadline,
+                                                                             stop_token t = {}) {
+        return blocking_wait(detail::get_op<T>{*state_}, deadline, t);
+    }
+
+  private:
+    detail::result_state<T>* state_;
+};
+
+}  // namespace rondo

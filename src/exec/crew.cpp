@@ -1,0 +1,252 @@
+// The way of a job
+//
+//               per_worker              shared            stealing
+//   outside     the next one's intake   the intake        the intake
+//   in a job    the next one's intake   the intake        the worker's own queue, the intake if
+//                                                         that is full
+//   taken by    its worker              any worker        any worker, with a share of the others
+//                                                         into its own queue, or by a thief
+//
+// Races considered
+//   - a job pushes to a worker that has ended (per_worker, while the pool is destroyed): refused
+//     there, it goes to the queue of the worker that runs it, which has not ended.
+//   - a job is pushed behind the back of a worker that lies down: see intake.cpp, I1 and I2.
+//   - jobs are dropped while workers run: a job is run or dropped by whoever got it; all are
+//     counted once.
+#include "rondo/exec/detail/crew.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "rondo/core/assert.hpp"
+
+namespace rondo::detail {
+
+namespace {
+
+// How often a worker looks for jobs, with pauses that double in between, before it lies down: some
+// microseconds, as a sleeper costs whoever wakes it more than that.
+constexpr int looks = checked_build ? 1 : 8;
+
+// A worker whose own queue does not run dry looks at the intake after so many turns: nobody there
+// starves. More than it takes from there at a time, or it would overtake what it has taken.
+constexpr std::uint32_t turns_before_the_intake = 61;
+
+#ifdef RONDO_CHECKED
+worker*& this_worker() noexcept { return check::thread_storage<worker*>(); }
+#else
+[[gnu::noinline]] worker*& this_worker() noexcept {
+    constinit thread_local worker* current = nullptr;
+    asm volatile("" ::: "memory");
+    return current;
+}
+#endif
+
+}  // namespace
+
+void pool_job::never_called(job&) noexcept {
+    RONDO_ASSERT(false, "a closure runs in a pool's worker");
+}
+
+// --- worker ---
+
+worker* worker::current() noexcept { return this_worker(); }
+
+std::size_t worker::depth() const noexcept {
+    return own_.size() + (crew_.how_ == dispatch::per_worker ? intake_.size() : 0);
+}
+
+void worker::run() noexcept {
+    this_worker() = this;
+    while (job* const j = next()) run_job(*j);
+    this_worker() = nullptr;
+}
+
+void worker::run_job(job& j) noexcept {
+    if (pool_job* const p = pool_job::from(j)) {
+        if (crew_.dropping()) {
+            crew_.drop(*p);
+            return;
+        }
+        jobs_run.add_one();
+        p->start(crew_);  // as a plain thread: a closure may block
+    } else {
+        jobs_run.add_one();
+        executor::scope const scope{crew_.place_};
+        j.run(j);
+    }
+}
+
+job* worker::next() noexcept {
+    bool left_search = false;
+    steal_queue* const own = crew_.stealing() ? &own_ : nullptr;
+    if (own != nullptr) {
+        if (++turn_ == turns_before_the_intake) {
+            turn_ = 0;
+            if (job* const j = intake_.take(seat_, nullptr, left_search)) return j;
+        }
+        if (job* const j = own->pop()) return j;
+    }
+    for (;;) {
+        turn_ = 0;
+        if (job* const j = intake_.take(seat_, own, left_search)) {
+            if (left_search) search_ended();
+            return j;
+        }
+        if (intake_.begin_search(seat_)) {
+            if (job* const j = search()) {
+                if (intake_.end_search(seat_)) search_ended();
+                return j;
+            }
+        }
+        switch (intake_.lie_down(seat_)) {
+            case intake::rest::stay_up:
+                continue;
+            case intake::rest::ended:
+                return nullptr;
+            case intake::rest::look_again:
+                if (crew_.can_be_stolen() && intake_.get_up(seat_)) continue;
+                break;
+            case intake::rest::park:
+                break;
+        }
+        seat_.park();
+    }
+}
+
+// A job from another worker's queue; null when there is one in the intake, or none anywhere.
+job* worker::search() noexcept {
+    std::size_t const others = crew_.stealing() ? crew_.workers_.size() : 0;
+    for (int look = 0; look < looks; ++look) {
+        for (std::size_t i = 1; i < others; ++i) {
+            worker& victim = *crew_.workers_[(index_ + i) % others];
+            if (job* const j = victim.own_.steal_into(own_)) {
+                jobs_stolen.add_one();
+                return j;
+            }
+        }
+        if (intake_.size() != 0) return nullptr;
+        for (int pause = 0; pause < 1 << look; ++pause) spin_pause();
+    }
+    return nullptr;
+}
+
+// The last who searched has found something: if there is more, somebody else should search.
+void worker::search_ended() noexcept {
+    if (intake_.size() != 0 || crew_.can_be_stolen()) intake_.wake_one();
+}
+
+bool worker::push_here(job& j) noexcept {
+    if (!crew_.stealing() || own_.size() >= crew_.own_limit_ || !own_.push(j)) return false;
+    if (intake_.idle()) intake_.wake_one();
+    return true;
+}
+
+// --- crew ---
+
+crew::crew(setup s)
+    : how_(s.how),
+      own_limit_(std::min<std::size_t>(s.capacity, steal_queue::capacity)),
+      place_(s.place),
+      on_failure_(std::move(s.on_failure)),
+      turns_(s.how == dispatch::per_worker ? s.workers : 1, s.first) {
+    bool const each = how_ == dispatch::per_worker;
+    std::size_t const intakes = each ? s.workers : 1;
+    std::size_t const capacity = std::max<std::size_t>(s.capacity / intakes, 1);
+    for (std::size_t i = 0; i < intakes; ++i) {
+        intakes_.push_back(
+            std::make_unique<intake>(capacity, s.workers / intakes, each ? 1 : s.searchers));
+    }
+    for (std::size_t i = 0; i < s.workers; ++i) {
+        workers_.push_back(std::make_unique<worker>(*this, *intakes_[each ? i : 0], i));
+    }
+}
+
+crew::~crew() = default;
+
+worker* crew::here() const noexcept {
+    worker* const w = worker::current();
+    return w != nullptr && &w->crew_ == this ? w : nullptr;
+}
+
+intake& crew::next_intake() noexcept { return *intakes_[intakes_.size() == 1 ? 0 : turns_.next()]; }
+
+intake::outcome crew::try_push(job& j) noexcept {
+    worker* const w = here();
+    if (w != nullptr && !dropping() && w->push_here(j)) return intake::outcome::accepted;
+    intake::outcome const o = next_intake().try_push(j);
+    if (o == intake::outcome::closed && w != nullptr) return w->intake_.try_push(j);
+    return o;
+}
+
+void crew::post(job& j) noexcept {
+    worker* const w = here();
+    if (w != nullptr && w->push_here(j)) return;
+    if (next_intake().post(j)) return;
+    bool const accepted = w != nullptr && w->intake_.post(j);
+    RONDO_ASSERT(accepted, "an executor outlives what is posted to it");
+}
+
+// Whether there is something in a worker's own queue.
+bool crew::can_be_stolen() const noexcept {
+    return stealing() &&
+           std::ranges::any_of(workers_, [](auto const& w) { return w->own_.size() != 0; });
+}
+
+void crew::close() noexcept {
+    for (auto const& i : intakes_) i->close();
+}
+
+void crew::drop(pool_job& j) noexcept {
+    dropped_.fetch_add(1, std::memory_order_relaxed);
+    j.drop();
+}
+
+void crew::sort_out(job& j, job_queue& posted) noexcept {
+    if (pool_job* const p = pool_job::from(j)) {
+        drop(*p);
+    } else {
+        posted.push(j);
+    }
+}
+
+// Not left to the workers: one of them may be running a job that waits for one that is dropped.
+void crew::drop_waiting() noexcept {
+    dropping_.store(true, std::memory_order_relaxed);  // relaxed: what matters is under the locks
+    for (auto const& i : intakes_) i->refuse();
+    job_queue posted;
+    seat nobody;
+    bool unused = false;
+    for (auto const& i : intakes_) {
+        while (job* const j = i->take(nobody, nullptr, unused)) sort_out(*j, posted);
+    }
+    steal_queue stolen;
+    for (auto const& w : workers_) {
+        while (job* const first = w->own_.steal_into(stolen)) {
+            sort_out(*first, posted);
+            while (job* const j = stolen.pop()) sort_out(*j, posted);
+        }
+    }
+    while (job* const j = posted.pop()) post(*j);
+}
+
+void crew::failed(std::exception_ptr exception) noexcept {
+    if (worker* const w = here()) {
+        w->jobs_failed.add_one();
+    } else {
+        failed_elsewhere_.fetch_add(1, std::memory_order_relaxed);
+    }
+    try {
+        on_failure_(std::move(exception));
+    } catch (...) {  // a hook that fails must not cost a worker either
+    }
+}
+
+std::size_t crew::depth() const noexcept {
+    std::size_t sum = 0;
+    for (auto const& i : intakes_) sum += i->size();
+    for (auto const& w : workers_) sum += w->own_.size();
+    return sum;
+}
+
+}  // namespace rondo::detail

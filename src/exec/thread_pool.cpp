@@ -1,0 +1,120 @@
+// The threads of a pool. What they run is the crew (crew.cpp), which a checked build explores
+// without this file.
+#include "rondo/exec/thread_pool.hpp"
+
+#ifndef RONDO_CHECKED
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <mutex>
+
+#include "rondo/core/assert.hpp"
+#include "rondo/core/timer_queue.hpp"
+
+namespace rondo {
+
+namespace {
+
+void print(std::exception_ptr exception) {
+    try {
+        std::rethrow_exception(std::move(exception));
+    } catch (std::exception const& e) {
+        std::fprintf(stderr, "rondo: a job of a thread pool ended with: %s\n", e.what());
+    } catch (...) {
+        std::fputs("rondo: a job of a thread pool ended with an unknown exception\n", stderr);
+    }
+}
+
+// The kernel keeps 15 characters: the number is worth more than the end of the prefix.
+void name_this_thread(std::string const& prefix, std::size_t index) {
+    constexpr std::size_t longest = 15;
+    std::string const number = "-" + std::to_string(index);
+    std::string const name = prefix.substr(0, longest - std::min(longest, number.size())) + number;
+    pthread_setname_np(pthread_self(), name.substr(0, longest).c_str());
+}
+
+detail::crew::setup checked(thread_pool::options const& o, executor& place) {
+    RONDO_ASSERT(o.workers > 0, "a thread pool has at least one worker");
+    RONDO_ASSERT(o.capacity > 0, "a thread pool has room for at least one job");
+    RONDO_ASSERT(o.first_worker < o.workers, "the first worker is one of the pool's");
+    // More searchers than that would only take the processors from those who work.
+    std::size_t const processors = std::max(1U, std::thread::hardware_concurrency());
+    return {.how = o.how,
+            .workers = o.workers,
+            .capacity = o.capacity,
+            .searchers = std::max<std::size_t>(std::min(o.workers, processors) / 2, 1),
+            .first = o.how == dispatch::per_worker ? o.first_worker : 0,
+            .place = &place,
+            .on_failure = o.on_failure ? o.on_failure : print};
+}
+
+}  // namespace
+
+thread_pool::thread_pool(options o) : crew_(checked(o, *this)) {
+    threads_.reserve(o.workers);
+    try {
+        for (auto const& w : crew_.workers()) {
+            threads_.emplace_back([&w, prefix = o.name] {
+                name_this_thread(prefix, w->index());
+                w->run();
+            });
+        }
+    } catch (...) {
+        join();
+        throw;
+    }
+}
+
+thread_pool::~thread_pool() { join(); }
+
+void thread_pool::join() noexcept {
+    RONDO_ASSERT(crew_.here() == nullptr, "a pool is not ended by one of its own jobs");
+    crew_.close();
+    std::lock_guard const guard{joining_};
+    for (std::thread& t : threads_) {
+        if (t.joinable()) t.join();
+    }
+}
+
+std::size_t thread_pool::stop_now() noexcept {
+    crew_.drop_waiting();
+    join();
+    return crew_.dropped();
+}
+
+std::size_t thread_pool::depth(std::size_t worker) const noexcept {
+    return crew_.workers()[worker]->depth();
+}
+
+thread_pool::counts thread_pool::count(std::size_t worker) const noexcept {
+    detail::worker const& w = *crew_.workers()[worker];
+    return {w.jobs_run.get(), w.jobs_stolen.get(), w.jobs_failed.get()};
+}
+
+thread_pool::counts thread_pool::count() const noexcept {
+    counts sum{0, 0, crew_.failed_elsewhere()};
+    for (std::size_t i = 0; i < workers(); ++i) {
+        counts const one = count(i);
+        sum.run += one.run;
+        sum.stolen += one.stolen;
+        sum.failed += one.failed;
+    }
+    return sum;
+}
+
+std::optional<std::size_t> thread_pool::this_worker() const noexcept {
+    detail::worker const* const w = crew_.here();
+    return w != nullptr ? std::optional{w->index()} : std::nullopt;
+}
+
+timer_service& thread_pool::timers() noexcept { return default_timers(); }
+
+void thread_pool::unobserved(std::exception_ptr exception) noexcept {
+    crew_.failed(std::move(exception));
+}
+
+}  // namespace rondo
+
+#endif

@@ -1,0 +1,111 @@
+// What submit() returns: awaited and blocked on, with a value, an exception, or no job at all.
+#include "rondo/exec/job_result.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "gate.hpp"
+#include "rondo/core/block_on.hpp"
+#include "rondo/core/task.hpp"
+#include "rondo/exec/thread_pool.hpp"
+
+namespace rondo {
+namespace {
+
+using namespace std::chrono_literals;
+using test::gate;
+
+TEST(JobResult, AThreadBlocksForTheValue) {
+    thread_pool pool{{.workers = 2}};
+    EXPECT_EQ(pool.submit([] { return 6 * 7; }).blocking_get(), 42);
+    EXPECT_TRUE(pool.submit([] {}).blocking_get());
+    auto r = pool.submit([] { return std::make_unique<std::string>("moves only"); });
+    EXPECT_EQ(**r.blocking_get(), "moves only");
+}
+
+TEST(JobResult, ATaskAwaitsTheValue) {
+    thread_pool pool{{.workers = 2}};
+    auto const sum = [](thread_pool& p) -> task<int> {
+        auto one = p.submit([] { return 1; });
+        auto two = p.submit([] { return 2; });
+        auto const b = co_await two.get();
+        auto const a = co_await one.get();
+        co_return *a + *b;
+    };
+    EXPECT_EQ(block_on(sum(pool)), 3);
+}
+
+TEST(JobResult, AnExceptionTravelsToWhoeverTakesIt) {
+    int hooked = 0;
+    thread_pool pool{{.workers = 1, .on_failure = [&](auto const&) { ++hooked; }}};
+    auto r = pool.submit([]() -> int { throw std::runtime_error{"burnt"}; });
+    EXPECT_THROW((void)r.blocking_get(), std::runtime_error);
+    auto const awaits = [](thread_pool& p) -> task<std::string> {
+        auto failing = p.submit([] { throw std::runtime_error{"burnt"}; });
+        try {
+            (void)co_await failing.get();
+        } catch (std::exception const& e) {
+            co_return e.what();
+        }
+        co_return "nothing";
+    };
+    EXPECT_EQ(block_on(awaits(pool)), "burnt");
+    EXPECT_EQ(hooked, 0);
+    EXPECT_EQ(pool.count().failed, 0U);
+}
+
+TEST(JobResult, AnExceptionThatNobodyTakesGoesToTheHook) {
+    std::atomic<int> hooked{0};
+    thread_pool pool{{.workers = 1, .on_failure = [&](auto const&) { ++hooked; }}};
+    gate done;
+    {
+        auto r = pool.submit([]() { throw std::runtime_error{"burnt"}; });
+        (void)pool.submit([&] { done.open(); });
+        done.wait();
+        EXPECT_TRUE(r.ended());
+    }
+    EXPECT_EQ(hooked, 1);
+    EXPECT_EQ(pool.count().failed, 1U);
+}
+
+TEST(JobResult, WhatTheJobCapturedIsGoneBeforeTheResultIsThere) {
+    thread_pool pool{{.workers = 1}};
+    auto shared = std::make_shared<int>(7);
+    auto r = pool.submit([shared] { return *shared; });
+    EXPECT_EQ(r.blocking_get(), 7);
+    EXPECT_EQ(shared.use_count(), 1);
+}
+
+TEST(JobResult, AWaitThatTimesOutLeavesTheJobAlone) {
+    thread_pool pool{{.workers = 1}};
+    gate go;
+    auto r = pool.submit([&] {
+        go.wait();
+        return 1;
+    });
+    auto const early = r.blocking_get_until(clock::now());
+    ASSERT_FALSE(early);
+    EXPECT_EQ(early.error(), wait_error::timed_out);
+    go.open();
+    EXPECT_EQ(r.blocking_get(), 1);
+}
+
+TEST(JobResult, MayBeDestroyedBeforeTheJobHasRun) {
+    thread_pool pool{{.workers = 1}};
+    gate go, ran;
+    (void)pool.submit([&] { go.wait(); });
+    (void)pool.submit([&] {
+        ran.open();
+        return std::string(100, 'x');
+    });
+    go.open();
+    ran.wait();
+}
+
+}  // namespace
+}  // namespace rondo

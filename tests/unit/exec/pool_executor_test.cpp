@@ -1,0 +1,100 @@
+// The pool as an executor: tasks run on its workers.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include "gate.hpp"
+#include "rondo/core/spawn.hpp"
+#include "rondo/core/task.hpp"
+#include "rondo/core/this_task.hpp"
+#include "rondo/exec/thread_pool.hpp"
+#include "support/permits.hpp"
+
+namespace rondo {
+namespace {
+
+using namespace std::chrono_literals;
+using test::permits;
+
+class PoolExecutor : public testing::TestWithParam<dispatch> {};
+INSTANTIATE_TEST_SUITE_P(Every, PoolExecutor,
+                         testing::Values(dispatch::per_worker, dispatch::shared,
+                                         dispatch::stealing));
+
+TEST_P(PoolExecutor, TasksRunOnItsWorkersAndStayThere) {
+    thread_pool pool{{.workers = 2, .how = GetParam()}};
+    auto const yields = [](thread_pool& p) -> task<int> {
+        for (int i = 0; i < 1000; ++i) {
+            EXPECT_TRUE(p.this_worker());
+            EXPECT_EQ(executor::current(), &p);
+            co_await yield();
+        }
+        co_return 7;
+    };
+    std::vector<join_handle<int>> handles;
+    for (int i = 0; i < 8; ++i) handles.push_back(spawn(pool, yields(pool)));
+    for (auto& h : handles) EXPECT_EQ(h.blocking_join(), 7);
+}
+
+TEST_P(PoolExecutor, TasksOfTwoPoolsWaitForEachOther) {
+    permits turn{1};
+    int inside = 0;  // plain: the permit orders its uses
+    auto const visits = [](permits& p, int& count) -> task<void> {
+        for (int i = 0; i < 500; ++i) {
+            auto const permit = co_await p.acquire();
+            ++count;
+        }
+    };
+    thread_pool left{{.workers = 2, .how = GetParam()}}, right{{.workers = 2, .how = GetParam()}};
+    std::vector<join_handle<void>> handles;
+    for (int i = 0; i < 4; ++i)
+        handles.push_back(spawn(i % 2 ? left : right, visits(turn, inside)));
+    for (auto& h : handles) EXPECT_TRUE(h.blocking_join());
+    EXPECT_EQ(inside, 2000);
+}
+
+// Real time: the default timers know no other.
+TEST_P(PoolExecutor, TasksSleep) {
+    thread_pool pool{{.workers = 1, .how = GetParam()}};
+    auto const sleeps = []() -> task<void> { co_await sleep_for(2ms); };
+    time_point const before = clock::now();
+    EXPECT_TRUE(spawn(pool, sleeps()).blocking_join());
+    EXPECT_GE(clock::now() - before, 2ms);
+}
+
+TEST_P(PoolExecutor, PostedJobsIgnoreTheBound) {
+    thread_pool pool{{.workers = 1, .how = GetParam(), .capacity = 1}};
+    auto const yields = []() -> task<void> { co_await yield(); };
+    std::vector<join_handle<void>> handles;
+    for (int i = 0; i < 100; ++i) handles.push_back(spawn(pool, yields()));
+    for (auto& h : handles) EXPECT_TRUE(h.blocking_join());
+}
+
+TEST_P(PoolExecutor, AJobMayBlockForATask) {
+    thread_pool pool{{.workers = 2, .how = GetParam()}};
+    permits none{0};
+    auto blocked = pool.submit([&] { (void)none.blocking_acquire(); });
+    auto const releases = [](permits& p) -> task<void> {
+        p.release();
+        co_return;
+    };
+    EXPECT_TRUE(spawn(pool, releases(none)).blocking_join());
+    EXPECT_TRUE(blocked.blocking_get());
+}
+
+TEST(PoolExecutorUnobserved, AnExceptionOfATaskThatNobodyJoinsGoesToTheHook) {
+    test::gate hooked;
+    thread_pool pool{{.workers = 1, .on_failure = [&](auto const&) { hooked.open(); }}};
+    auto const throws = []() -> task<void> {
+        throw 7;
+        co_return;
+    };
+    spawn(pool, throws()).detach();
+    hooked.wait();
+}
+
+}  // namespace
+}  // namespace rondo

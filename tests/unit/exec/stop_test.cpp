@@ -1,0 +1,115 @@
+// stop_now(): what has not started is dropped, and nobody is left waiting for it.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "gate.hpp"
+#include "rondo/exec/thread_pool.hpp"
+
+namespace rondo {
+namespace {
+
+using test::gate;
+
+class StopNow : public testing::TestWithParam<dispatch> {};
+INSTANTIATE_TEST_SUITE_P(Every, StopNow,
+                         testing::Values(dispatch::per_worker, dispatch::shared,
+                                         dispatch::stealing));
+
+TEST_P(StopNow, DropsWhatHasNotStartedAndSaysHowMany) {
+    thread_pool pool{{.workers = 1, .how = GetParam()}};
+    gate begun, dropped;
+    std::atomic<int> ran{0};
+    auto running = pool.submit([&] {
+        begun.open();
+        dropped.wait();
+        return 1;
+    });
+    begun.wait();
+    auto captured = std::make_shared<int>(0);
+    for (int i = 0; i < 100; ++i) ASSERT_TRUE(pool.try_execute([&, captured] { ++ran; }));
+    auto lost = pool.submit([] { return 2; });
+    std::thread waits{[&] {
+        EXPECT_EQ(lost.blocking_get().error(), job_lost::dropped);
+        dropped.open();  // a job that waits for one that is dropped
+    }};
+    EXPECT_EQ(pool.stop_now(), 101U);
+    waits.join();
+    EXPECT_EQ(ran, 0);
+    EXPECT_EQ(captured.use_count(), 1);
+    EXPECT_EQ(running.blocking_get(), 1);
+    EXPECT_EQ(pool.depth(), 0U);
+}
+
+TEST_P(StopNow, RefusesFromThenOn) {
+    thread_pool pool{{.workers = 2, .how = GetParam()}};
+    EXPECT_EQ(pool.stop_now(), 0U);
+    EXPECT_EQ(pool.try_execute([] {}).error().why, refusal::stopped);
+    EXPECT_EQ(pool.blocking_execute([] {}).error().why, refusal::stopped);
+    EXPECT_EQ(pool.submit([] {}).blocking_get().error(), job_lost::stopped);
+    EXPECT_EQ(pool.stop_now(), 0U);
+}
+
+TEST_P(StopNow, TellsThoseWhoWaitForRoom) {
+    thread_pool pool{{.workers = 1, .how = GetParam(), .capacity = 1}};
+    gate begun, told;
+    ASSERT_TRUE(pool.try_execute([&] {
+        begun.open();
+        told.wait();
+    }));
+    begun.wait();
+    ASSERT_TRUE(pool.try_execute([] {}));
+    std::thread waits{[&] {
+        EXPECT_EQ(pool.blocking_execute([] {}).error().why, refusal::stopped);
+        told.open();
+    }};
+    EXPECT_EQ(pool.stop_now(), 1U);
+    waits.join();
+}
+
+TEST_P(StopNow, EveryJobOfConcurrentSubmittersIsRunDroppedOrRefused) {
+    std::atomic<std::size_t> ran{0}, refused{0};
+    constexpr std::size_t submitters = 3, each = 3000;
+    thread_pool pool{{.workers = 2, .how = GetParam(), .capacity = 64}};
+    gate half_way;
+    std::vector<std::thread> threads;
+    for (std::size_t t = 0; t < submitters; ++t) {
+        threads.emplace_back([&] {
+            for (std::size_t i = 0; i < each; ++i) {
+                if (i == each / 2) half_way.open();
+                if (!pool.blocking_execute([&] { ++ran; })) ++refused;
+            }
+        });
+    }
+    half_way.wait();
+    std::size_t const dropped = pool.stop_now();
+    for (std::thread& t : threads) t.join();
+    EXPECT_EQ(ran + refused + dropped, submitters * each);
+    EXPECT_EQ(pool.count().run, ran);
+}
+
+// What a worker's jobs submitted to its own queue is dropped as well.
+TEST(StopNowStealing, DropsWhatAWorkerHasForItself) {
+    thread_pool pool{{.workers = 1}};
+    gate submitted, stopped;
+    ASSERT_TRUE(pool.try_execute([&] {
+        for (int i = 0; i < 300; ++i) EXPECT_TRUE(pool.try_execute([] {}));
+        submitted.open();
+        stopped.wait();
+    }));
+    submitted.wait();
+    auto last = pool.submit([] {});
+    std::thread waits{[&] {
+        EXPECT_FALSE(last.blocking_get());
+        stopped.open();
+    }};
+    EXPECT_EQ(pool.stop_now(), 301U);
+    waits.join();
+}
+
+}  // namespace
+}  // namespace rondo

@@ -1,0 +1,332 @@
+// How a pool runs its jobs, in each of the three ways to dispatch them.
+#include "rondo/exec/thread_pool.hpp"
+
+#include <gtest/gtest.h>
+#include <pthread.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <ctime>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gate.hpp"
+#include "rondo/exec/dispatch.hpp"
+
+namespace rondo {
+namespace {
+
+using test::countdown;
+using test::gate;
+
+class EveryDispatch : public testing::TestWithParam<dispatch> {
+  protected:
+    static thread_pool::options of(std::size_t workers) {
+        return {.workers = workers, .how = GetParam()};
+    }
+};
+std::string name_of(testing::TestParamInfo<dispatch> const& how) {
+    constexpr std::array names{"PerWorker", "Shared", "Stealing"};
+    return names.at(static_cast<std::size_t>(how.param));
+}
+INSTANTIATE_TEST_SUITE_P(ThreadPool, EveryDispatch,
+                         testing::Values(dispatch::per_worker, dispatch::shared,
+                                         dispatch::stealing),
+                         name_of);
+
+TEST_P(EveryDispatch, DestructionRunsEverythingThatWasAccepted) {
+    std::atomic<int> ran{0};
+    {
+        thread_pool pool{of(4)};
+        for (int i = 0; i < 1000; ++i) ASSERT_TRUE(pool.try_execute([&] { ++ran; }));
+    }
+    EXPECT_EQ(ran, 1000);
+}
+
+TEST_P(EveryDispatch, APoolOfOneRunsJobsInTheirOrder) {
+    std::vector<int> order;  // plain: one worker, and its end is joined
+    {
+        thread_pool pool{of(1)};
+        for (int i = 0; i < 100; ++i) {
+            ASSERT_TRUE(pool.try_execute([&order, i] { order.push_back(i); }));
+        }
+    }
+    ASSERT_EQ(order.size(), 100U);
+    EXPECT_TRUE(std::ranges::is_sorted(order));
+}
+
+TEST_P(EveryDispatch, AnIdlePoolEnds) {
+    thread_pool const pool{of(8)};
+    EXPECT_EQ(pool.workers(), 8U);
+}
+
+TEST_P(EveryDispatch, WorkersRunSideBySide) {
+    countdown all_there{4};
+    thread_pool pool{of(4)};
+    for (int i = 0; i < 4; ++i) {
+        ASSERT_TRUE(pool.try_execute([&] {
+            all_there.count();
+            all_there.wait();  // each needs the three others
+        }));
+    }
+    all_there.wait();
+}
+
+TEST_P(EveryDispatch, JobsSubmitJobs) {
+    std::atomic<int> ran{0};
+    {
+        thread_pool pool{of(3)};
+        struct tree {
+            thread_pool& pool;
+            std::atomic<int>& ran;
+            int depth;
+            void operator()() const {
+                ++ran;
+                if (depth == 0) return;
+                EXPECT_TRUE(pool.try_execute(tree{pool, ran, depth - 1}));
+                EXPECT_TRUE(pool.try_execute(tree{pool, ran, depth - 1}));
+            }
+        };
+        ASSERT_TRUE(pool.try_execute(tree{pool, ran, 10}));
+        // The pool is destroyed while the tree grows.
+    }
+    EXPECT_EQ(ran, (1 << 11) - 1);
+}
+
+TEST_P(EveryDispatch, ManyThreadsSubmitAtOnce) {
+    constexpr int submitters = 4, each = 5000;
+    std::atomic<int> ran{0};
+    {
+        thread_pool pool{of(2)};
+        std::vector<std::thread> threads;
+        for (int t = 0; t < submitters; ++t) {
+            threads.emplace_back([&] {
+                for (int i = 0; i < each; ++i) {
+                    EXPECT_TRUE(pool.blocking_execute([&] { ++ran; }));
+                }
+            });
+        }
+        for (std::thread& t : threads) t.join();
+    }
+    EXPECT_EQ(ran, submitters * each);
+}
+
+TEST_P(EveryDispatch, WhatHappenedBeforeASubmitIsSeenByTheJob) {
+    int value = 0;  // plain: the pool orders its uses
+    thread_pool pool{of(2)};
+    for (int i = 0; i < 1000; ++i) {
+        value = i;
+        gate done;
+        ASSERT_TRUE(pool.try_execute([&] {
+            EXPECT_EQ(value, i);
+            ++value;
+            done.open();
+        }));
+        done.wait();
+        ASSERT_EQ(value, i + 1);
+    }
+}
+
+TEST_P(EveryDispatch, CountsWhatItRan) {
+    thread_pool pool{of(2)};
+    countdown done{10};
+    for (int i = 0; i < 10; ++i) ASSERT_TRUE(pool.try_execute([&] { done.count(); }));
+    done.wait();
+    EXPECT_EQ(pool.count().run, 10U);
+    EXPECT_EQ(pool.count(0).run + pool.count(1).run, 10U);
+    EXPECT_EQ(pool.count().failed, 0U);
+}
+
+TEST_P(EveryDispatch, ThreadsAreNamed) {
+    thread_pool pool{{.workers = 1, .how = GetParam(), .name = "kitchen"}};
+    std::array<char, 32> name{};
+    gate done;
+    ASSERT_TRUE(pool.try_execute([&] {
+        pthread_getname_np(pthread_self(), name.data(), name.size());
+        done.open();
+    }));
+    done.wait();
+    EXPECT_STREQ(name.data(), "kitchen-0");
+}
+
+TEST(ThreadPool, ALongNameKeepsTheNumber) {
+    thread_pool pool{{.workers = 11,
+                      .how = dispatch::per_worker,
+                      .name = "a very long prefix",
+                      .first_worker = 10}};
+    std::array<char, 32> name{};
+    gate done;
+    ASSERT_TRUE(pool.try_execute([&] {
+        pthread_getname_np(pthread_self(), name.data(), name.size());
+        done.open();
+    }));
+    done.wait();
+    EXPECT_STREQ(name.data(), "a very long -10");
+}
+
+TEST(ThreadPoolDeathTest, APoolWithoutWorkersIsRefused) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    EXPECT_DEATH(thread_pool{{.workers = 0}}, "a thread pool has at least one worker");
+    EXPECT_DEATH((thread_pool{{.workers = 1, .capacity = 0}}), "room for at least one job");
+}
+
+TEST(ThreadPool, KnowsItsWorkers) {
+    thread_pool pool{{.workers = 1}};
+    thread_pool other{{.workers = 1}};
+    EXPECT_FALSE(pool.this_worker());
+    gate done;
+    ASSERT_TRUE(pool.try_execute([&] {
+        EXPECT_EQ(pool.this_worker(), 0U);
+        EXPECT_FALSE(other.this_worker());
+        done.open();
+    }));
+    done.wait();
+}
+
+// --- per_worker ---
+
+// Which workers ran `jobs` jobs; `first` is whose turn it is first.
+std::vector<std::uint64_t> turns(std::size_t workers, int jobs, std::size_t first) {
+    thread_pool pool{{.workers = workers, .how = dispatch::per_worker, .first_worker = first}};
+    countdown done{jobs};
+    for (int i = 0; i < jobs; ++i) EXPECT_TRUE(pool.try_execute([&] { done.count(); }));
+    done.wait();
+    std::vector<std::uint64_t> ran;
+    for (std::size_t w = 0; w < workers; ++w) ran.push_back(pool.count(w).run);
+    return ran;
+}
+
+TEST(ThreadPoolPerWorker, EightJobsOnFourWorkersAreTwoEach) {
+    EXPECT_EQ(turns(4, 8, 0), (std::vector<std::uint64_t>{2, 2, 2, 2}));
+}
+
+TEST(ThreadPoolPerWorker, TurnsPassTheWrapAroundEvenly) {
+    EXPECT_EQ(turns(4, 8, 3), (std::vector<std::uint64_t>{2, 2, 2, 2}));
+    EXPECT_EQ(turns(3, 9, 2), (std::vector<std::uint64_t>{3, 3, 3}));
+    EXPECT_EQ(turns(1, 5, 0), (std::vector<std::uint64_t>{5}));
+}
+
+// A counter that runs on and is taken modulo 3 would give two turns in a row to the first one
+// where it wraps around; ours wraps each round.
+TEST(RoundRobin, StartedAtItsMaximumItGoesOnEvenly) {
+    for (std::size_t size = 1; size <= 7; ++size) {
+        detail::round_robin r{size, size - 1};
+        for (std::size_t i = 0; i < 5 * size; ++i) ASSERT_EQ(r.next(), (size - 1 + i) % size);
+    }
+}
+
+TEST(RoundRobin, ManyThreadsTakeEvenTurns) {
+    constexpr int each = 3000;
+    detail::round_robin r{3, 2};
+    std::array<std::atomic<int>, 3> taken{};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t) {
+        threads.emplace_back([&] {
+            for (int i = 0; i < each; ++i) ++taken.at(r.next());
+        });
+    }
+    for (std::thread& t : threads) t.join();
+    for (auto const& t : taken) EXPECT_EQ(t, 4 * each / 3);
+}
+
+TEST(ThreadPoolPerWorker, DepthIsSeenPerWorker) {
+    thread_pool pool{{.workers = 2, .how = dispatch::per_worker}};
+    gate go;
+    countdown started{2};
+    for (int i = 0; i < 2; ++i) {
+        ASSERT_TRUE(pool.try_execute([&] {
+            started.count();
+            go.wait();
+        }));
+    }
+    started.wait();
+    for (int i = 0; i < 3; ++i) ASSERT_TRUE(pool.try_execute([] {}));
+    EXPECT_EQ(pool.depth(0), 2U);
+    EXPECT_EQ(pool.depth(1), 1U);
+    EXPECT_EQ(pool.depth(), 3U);
+    go.open();
+}
+
+// The seed's second edge case, and why stealing is the default.
+TEST(ThreadPoolPerWorker, ALongJobDelaysThoseBehindIt) {
+    thread_pool pool{{.workers = 2, .how = dispatch::per_worker}};
+    gate go, other_ran;
+    std::atomic<bool> ran{false};
+    ASSERT_TRUE(pool.try_execute([&] { go.wait(); }));
+    ASSERT_TRUE(pool.try_execute([] {}));
+    ASSERT_TRUE(pool.try_execute([&] { ran = true; }));
+    ASSERT_TRUE(pool.try_execute([&] { other_ran.open(); }));
+    other_ran.wait();
+    EXPECT_FALSE(ran);
+    go.open();
+}
+
+// --- stealing ---
+
+TEST(ThreadPoolStealing, ALongJobDelaysNobody) {
+    thread_pool pool{{.workers = 2}};
+    gate go;
+    countdown others{100};
+    ASSERT_TRUE(pool.try_execute([&] { go.wait(); }));
+    for (int i = 0; i < 100; ++i) ASSERT_TRUE(pool.try_execute([&] { others.count(); }));
+    others.wait();
+    go.open();
+}
+
+TEST(ThreadPoolStealing, JobsBehindALongOneOnItsWorkerAreStolen) {
+    constexpr int jobs = 100;
+    thread_pool pool{{.workers = 2}};
+    gate done;
+    countdown others{jobs};
+    ASSERT_TRUE(pool.try_execute([&] {
+        std::size_t const here = *pool.this_worker();
+        for (int i = 0; i < jobs; ++i) {
+            EXPECT_TRUE(pool.try_execute([&, here] {
+                EXPECT_NE(pool.this_worker(), here);
+                others.count();
+            }));
+        }
+        others.wait();
+        done.open();
+    }));
+    done.wait();
+    EXPECT_GE(pool.count().stolen, 1U);
+}
+
+TEST(ThreadPoolStealing, DepthCountsWhatAWorkerHasForItself) {
+    thread_pool pool{{.workers = 1}};
+    gate go, submitted;
+    ASSERT_TRUE(pool.try_execute([&] {
+        for (int i = 0; i < 300; ++i) EXPECT_TRUE(pool.try_execute([] {}));
+        submitted.open();
+        go.wait();
+    }));
+    submitted.wait();
+    EXPECT_EQ(pool.depth(0), 256U);
+    EXPECT_EQ(pool.depth(), 300U);
+    go.open();
+}
+
+// --- idle ---
+
+// Real time is what is tested: the processor time of this process while its pool is idle.
+TEST(ThreadPool, AnIdlePoolUsesNoProcessor) {
+    thread_pool pool{{.workers = 4}};
+    countdown done{4};
+    for (int i = 0; i < 4; ++i) ASSERT_TRUE(pool.try_execute([&] { done.count(); }));
+    done.wait();
+    auto const used = [] { return std::clock() * 1000 / CLOCKS_PER_SEC; };
+    std::clock_t const before = used();
+    parker p;
+    EXPECT_FALSE(p.park_until(clock::now() + std::chrono::milliseconds{300}));
+    EXPECT_LT(used() - before, 30);
+}
+
+}  // namespace
+}  // namespace rondo
