@@ -18,8 +18,8 @@
 //   I3  a waiter for room implies size_ > capacity / 2, or letting_in_.
 //
 // Races considered
-//   - post() of the job that ends the pool: it wakes under the lock, and a worker takes the lock
-//     before it ends.
+//   - post() of the job that ends the pool: after the unlock it touches only the seat of the worker
+//     that it wakes, and that one cannot end before.
 //   - a push to a worker that ends: it is refused under the lock, once the last worker has left.
 #include "rondo/exec/detail/intake.hpp"
 
@@ -114,10 +114,14 @@ intake::outcome intake::try_push(job& j) noexcept {
 }
 
 bool intake::post(job& j) noexcept {
-    std::lock_guard const guard{lock()};
-    if (workers_here_ == 0) return false;
-    add(j);
-    if (seat* const woken = choose_one_to_wake()) woken->parker_.unpark();  // I1
+    seat* woken = nullptr;
+    {
+        std::lock_guard const guard{lock()};
+        if (workers_here_ == 0) return false;
+        add(j);
+        woken = choose_one_to_wake();  // I1: past the bound too
+    }
+    if (woken != nullptr) woken->parker_.unpark();
     return true;
 }
 

@@ -289,7 +289,7 @@ TEST(CrewModel, APostedJobMayBeTheLast) {
                     : job([](job& j) noexcept { static_cast<last&>(j).done.unpark(); }), done(p) {}
                 parker& done;
             } raw{done};
-            auto c = std::make_unique<crew>(of(dispatch::shared, 1, 4));
+            auto c = std::make_unique<crew>(of(dispatch::shared, 2, 4));
             crowd threads{*c};
             thread poster{[&, target = c.get()] { target->post(raw); }};
             done.park();
@@ -298,7 +298,7 @@ TEST(CrewModel, APostedJobMayBeTheLast) {
             c.reset();
             poster.join();
         },
-        1);
+        2);
 }
 
 }  // namespace

@@ -74,9 +74,9 @@ TEST_F(Busy, ARefusedSubmitSaysSo) {
 }
 
 TEST_F(Busy, AJobThatSubmitsIsBoundToo) {
-    thread_pool pool{{.workers = 1, .capacity = 2}};
     gate done;
     int accepted = 0;
+    thread_pool pool{{.workers = 1, .capacity = 2}};
     ASSERT_TRUE(pool.try_execute([&] {
         while (pool.try_execute([] {})) ++accepted;
         done.open();
@@ -175,9 +175,10 @@ TEST(ThreadPoolDeathTest, AWorkerDoesNotWaitForRoomInItsOwnPool) {
 // More jobs than the ring of pointers has places.
 TEST(ThreadPool, ABoundBeyondTheRingHolds) {
     constexpr std::size_t many = 70'000;
-    thread_pool pool{{.workers = 1, .capacity = many}};
     gate begun, go;
     std::size_t ran = 0;  // plain: one worker
+    gate end;
+    thread_pool pool{{.workers = 1, .capacity = many}};
     ASSERT_TRUE(pool.try_execute([&] {
         begun.open();
         go.wait();
@@ -188,7 +189,6 @@ TEST(ThreadPool, ABoundBeyondTheRingHolds) {
     }
     EXPECT_FALSE(pool.try_execute([] {}));
     go.open();
-    gate end;
     ASSERT_TRUE(pool.blocking_execute([&] { end.open(); }));
     end.wait();
     EXPECT_EQ(ran, many);

@@ -43,10 +43,10 @@ TEST(ThreadPoolFailure, TheHookGetsTheExceptionAndTheWorkerGoesOn) {
 }
 
 TEST(ThreadPoolFailure, AHookThatThrowsCostsNoWorkerEither) {
+    gate done;
     thread_pool pool{
         {.workers = 1, .on_failure = [](auto const& e) { std::rethrow_exception(e); }}};
     ASSERT_TRUE(pool.try_execute([] { throw std::runtime_error{"burnt"}; }));
-    gate done;
     ASSERT_TRUE(pool.try_execute([&] { done.open(); }));
     done.wait();
     EXPECT_EQ(pool.count().failed, 1U);
@@ -63,8 +63,9 @@ TEST(ThreadPoolFailure, WithoutAHookItIsPrinted) {
 
 TEST(ThreadPoolFailure, EveryWorkerSurvivesManyFailures) {
     std::atomic<int> hooked{0};
-    thread_pool pool{{.workers = 4, .on_failure = [&](auto const&) { ++hooked; }}};
     countdown thrown{1000};
+    countdown all_there{4};  // needs all four workers
+    thread_pool pool{{.workers = 4, .on_failure = [&](auto const&) { ++hooked; }}};
     for (int i = 0; i < 1000; ++i) {
         ASSERT_TRUE(pool.try_execute([&] {
             thrown.count();
@@ -72,7 +73,6 @@ TEST(ThreadPoolFailure, EveryWorkerSurvivesManyFailures) {
         }));
     }
     thrown.wait();
-    countdown all_there{4};  // needs all four workers
     for (int i = 0; i < 4; ++i) {
         ASSERT_TRUE(pool.try_execute([&] {
             all_there.count();

@@ -61,8 +61,8 @@ TEST(JobResult, AnExceptionTravelsToWhoeverTakesIt) {
 
 TEST(JobResult, AnExceptionThatNobodyTakesGoesToTheHook) {
     std::atomic<int> hooked{0};
-    thread_pool pool{{.workers = 1, .on_failure = [&](auto const&) { ++hooked; }}};
     gate done;
+    thread_pool pool{{.workers = 1, .on_failure = [&](auto const&) { ++hooked; }}};
     {
         auto r = pool.submit([]() { throw std::runtime_error{"burnt"}; });
         (void)pool.submit([&] { done.open(); });
@@ -82,8 +82,8 @@ TEST(JobResult, WhatTheJobCapturedIsGoneBeforeTheResultIsThere) {
 }
 
 TEST(JobResult, AWaitThatTimesOutLeavesTheJobAlone) {
-    thread_pool pool{{.workers = 1}};
     gate go;
+    thread_pool pool{{.workers = 1}};
     auto r = pool.submit([&] {
         go.wait();
         return 1;
@@ -96,8 +96,8 @@ TEST(JobResult, AWaitThatTimesOutLeavesTheJobAlone) {
 }
 
 TEST(JobResult, MayBeDestroyedBeforeTheJobHasRun) {
-    thread_pool pool{{.workers = 1}};
     gate go, ran;
+    thread_pool pool{{.workers = 1}};
     (void)pool.submit([&] { go.wait(); });
     (void)pool.submit([&] {
         ran.open();

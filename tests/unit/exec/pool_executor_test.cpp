@@ -74,8 +74,8 @@ TEST_P(PoolExecutor, PostedJobsIgnoreTheBound) {
 }
 
 TEST_P(PoolExecutor, AJobMayBlockForATask) {
-    thread_pool pool{{.workers = 2, .how = GetParam()}};
     permits none{0};
+    thread_pool pool{{.workers = 2, .how = GetParam()}};
     auto blocked = pool.submit([&] { (void)none.blocking_acquire(); });
     auto const releases = [](permits& p) -> task<void> {
         p.release();

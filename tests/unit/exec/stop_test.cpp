@@ -21,16 +21,16 @@ INSTANTIATE_TEST_SUITE_P(Every, StopNow,
                                          dispatch::stealing));
 
 TEST_P(StopNow, DropsWhatHasNotStartedAndSaysHowMany) {
-    thread_pool pool{{.workers = 1, .how = GetParam()}};
     gate begun, dropped;
     std::atomic<int> ran{0};
+    auto captured = std::make_shared<int>(0);
+    thread_pool pool{{.workers = 1, .how = GetParam()}};
     auto running = pool.submit([&] {
         begun.open();
         dropped.wait();
         return 1;
     });
     begun.wait();
-    auto captured = std::make_shared<int>(0);
     for (int i = 0; i < 100; ++i) ASSERT_TRUE(pool.try_execute([&, captured] { ++ran; }));
     auto lost = pool.submit([] { return 2; });
     std::thread waits{[&] {
@@ -55,8 +55,8 @@ TEST_P(StopNow, RefusesFromThenOn) {
 }
 
 TEST_P(StopNow, TellsThoseWhoWaitForRoom) {
-    thread_pool pool{{.workers = 1, .how = GetParam(), .capacity = 1}};
     gate begun, told;
+    thread_pool pool{{.workers = 1, .how = GetParam(), .capacity = 1}};
     ASSERT_TRUE(pool.try_execute([&] {
         begun.open();
         told.wait();
@@ -74,8 +74,8 @@ TEST_P(StopNow, TellsThoseWhoWaitForRoom) {
 TEST_P(StopNow, EveryJobOfConcurrentSubmittersIsRunDroppedOrRefused) {
     std::atomic<std::size_t> ran{0}, refused{0};
     constexpr std::size_t submitters = 3, each = 3000;
-    thread_pool pool{{.workers = 2, .how = GetParam(), .capacity = 64}};
     gate half_way;
+    thread_pool pool{{.workers = 2, .how = GetParam(), .capacity = 64}};
     std::vector<std::thread> threads;
     for (std::size_t t = 0; t < submitters; ++t) {
         threads.emplace_back([&] {
@@ -94,8 +94,8 @@ TEST_P(StopNow, EveryJobOfConcurrentSubmittersIsRunDroppedOrRefused) {
 
 // What a worker's jobs submitted to its own queue is dropped as well.
 TEST(StopNowStealing, DropsWhatAWorkerHasForItself) {
-    thread_pool pool{{.workers = 1}};
     gate submitted, stopped;
+    thread_pool pool{{.workers = 1}};
     ASSERT_TRUE(pool.try_execute([&] {
         for (int i = 0; i < 300; ++i) EXPECT_TRUE(pool.try_execute([] {}));
         submitted.open();

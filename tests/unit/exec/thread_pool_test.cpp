@@ -134,8 +134,8 @@ TEST_P(EveryDispatch, WhatHappenedBeforeASubmitIsSeenByTheJob) {
 }
 
 TEST_P(EveryDispatch, CountsWhatItRan) {
-    thread_pool pool{of(2)};
     countdown done{10};
+    thread_pool pool{of(2)};
     for (int i = 0; i < 10; ++i) ASSERT_TRUE(pool.try_execute([&] { done.count(); }));
     done.wait();
     EXPECT_EQ(pool.count().run, 10U);
@@ -144,9 +144,9 @@ TEST_P(EveryDispatch, CountsWhatItRan) {
 }
 
 TEST_P(EveryDispatch, ThreadsAreNamed) {
-    thread_pool pool{{.workers = 1, .how = GetParam(), .name = "kitchen"}};
     std::array<char, 32> name{};
     gate done;
+    thread_pool pool{{.workers = 1, .how = GetParam(), .name = "kitchen"}};
     ASSERT_TRUE(pool.try_execute([&] {
         pthread_getname_np(pthread_self(), name.data(), name.size());
         done.open();
@@ -156,12 +156,12 @@ TEST_P(EveryDispatch, ThreadsAreNamed) {
 }
 
 TEST(ThreadPool, ALongNameKeepsTheNumber) {
+    std::array<char, 32> name{};
+    gate done;
     thread_pool pool{{.workers = 11,
                       .how = dispatch::per_worker,
                       .name = "a very long prefix",
                       .first_worker = 10}};
-    std::array<char, 32> name{};
-    gate done;
     ASSERT_TRUE(pool.try_execute([&] {
         pthread_getname_np(pthread_self(), name.data(), name.size());
         done.open();
@@ -177,10 +177,10 @@ TEST(ThreadPoolDeathTest, APoolWithoutWorkersIsRefused) {
 }
 
 TEST(ThreadPool, KnowsItsWorkers) {
+    gate done;
     thread_pool pool{{.workers = 1}};
     thread_pool other{{.workers = 1}};
     EXPECT_FALSE(pool.this_worker());
-    gate done;
     ASSERT_TRUE(pool.try_execute([&] {
         EXPECT_EQ(pool.this_worker(), 0U);
         EXPECT_FALSE(other.this_worker());
@@ -193,8 +193,8 @@ TEST(ThreadPool, KnowsItsWorkers) {
 
 // Which workers ran `jobs` jobs; `first` is whose turn it is first.
 std::vector<std::uint64_t> turns(std::size_t workers, int jobs, std::size_t first) {
-    thread_pool pool{{.workers = workers, .how = dispatch::per_worker, .first_worker = first}};
     countdown done{jobs};
+    thread_pool pool{{.workers = workers, .how = dispatch::per_worker, .first_worker = first}};
     for (int i = 0; i < jobs; ++i) EXPECT_TRUE(pool.try_execute([&] { done.count(); }));
     done.wait();
     std::vector<std::uint64_t> ran;
@@ -236,9 +236,9 @@ TEST(RoundRobin, ManyThreadsTakeEvenTurns) {
 }
 
 TEST(ThreadPoolPerWorker, DepthIsSeenPerWorker) {
-    thread_pool pool{{.workers = 2, .how = dispatch::per_worker}};
     gate go;
     countdown started{2};
+    thread_pool pool{{.workers = 2, .how = dispatch::per_worker}};
     for (int i = 0; i < 2; ++i) {
         ASSERT_TRUE(pool.try_execute([&] {
             started.count();
@@ -255,9 +255,9 @@ TEST(ThreadPoolPerWorker, DepthIsSeenPerWorker) {
 
 // The seed's second edge case, and why stealing is the default.
 TEST(ThreadPoolPerWorker, ALongJobDelaysThoseBehindIt) {
-    thread_pool pool{{.workers = 2, .how = dispatch::per_worker}};
     gate go, other_ran;
     std::atomic<bool> ran{false};
+    thread_pool pool{{.workers = 2, .how = dispatch::per_worker}};
     ASSERT_TRUE(pool.try_execute([&] { go.wait(); }));
     ASSERT_TRUE(pool.try_execute([] {}));
     ASSERT_TRUE(pool.try_execute([&] { ran = true; }));
@@ -270,9 +270,9 @@ TEST(ThreadPoolPerWorker, ALongJobDelaysThoseBehindIt) {
 // --- stealing ---
 
 TEST(ThreadPoolStealing, ALongJobDelaysNobody) {
-    thread_pool pool{{.workers = 2}};
     gate go;
     countdown others{100};
+    thread_pool pool{{.workers = 2}};
     ASSERT_TRUE(pool.try_execute([&] { go.wait(); }));
     for (int i = 0; i < 100; ++i) ASSERT_TRUE(pool.try_execute([&] { others.count(); }));
     others.wait();
@@ -281,9 +281,9 @@ TEST(ThreadPoolStealing, ALongJobDelaysNobody) {
 
 TEST(ThreadPoolStealing, JobsBehindALongOneOnItsWorkerAreStolen) {
     constexpr int jobs = 100;
-    thread_pool pool{{.workers = 2}};
     gate done;
     countdown others{jobs};
+    thread_pool pool{{.workers = 2}};
     ASSERT_TRUE(pool.try_execute([&] {
         std::size_t const here = *pool.this_worker();
         for (int i = 0; i < jobs; ++i) {
@@ -300,8 +300,8 @@ TEST(ThreadPoolStealing, JobsBehindALongOneOnItsWorkerAreStolen) {
 }
 
 TEST(ThreadPoolStealing, DepthCountsWhatAWorkerHasForItself) {
-    thread_pool pool{{.workers = 1}};
     gate go, submitted;
+    thread_pool pool{{.workers = 1}};
     ASSERT_TRUE(pool.try_execute([&] {
         for (int i = 0; i < 300; ++i) EXPECT_TRUE(pool.try_execute([] {}));
         submitted.open();
@@ -317,8 +317,8 @@ TEST(ThreadPoolStealing, DepthCountsWhatAWorkerHasForItself) {
 
 // Real time is what is tested: the processor time of this process while its pool is idle.
 TEST(ThreadPool, AnIdlePoolUsesNoProcessor) {
-    thread_pool pool{{.workers = 4}};
     countdown done{4};
+    thread_pool pool{{.workers = 4}};
     for (int i = 0; i < 4; ++i) ASSERT_TRUE(pool.try_execute([&] { done.count(); }));
     done.wait();
     auto const used = [] { return std::clock() * 1000 / CLOCKS_PER_SEC; };

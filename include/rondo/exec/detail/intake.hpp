@@ -54,8 +54,8 @@ class intake final : wait_queue {
     // --- for those who bring jobs ---
 
     outcome try_push(job& j) noexcept;
-    // Past the bound. False when every worker has ended. When it returns, nothing of the intake is
-    // touched any more: the job may be the one after which it is destroyed.
+    // Past the bound. False when every worker has ended. The job may be the one after which the
+    // intake is destroyed, while this is still returning.
     [[nodiscard("a job that nobody will run")]] bool post(job& j) noexcept;
 
     // Somebody sleeps and nobody searches. Whoever pushed a job into a worker's own queue asks
