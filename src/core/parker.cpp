@@ -2,14 +2,21 @@
 //   I1  only the parking thread stores `empty` and `asleep`; only unpark() stores `token`.
 //   I2  the thread sleeps only after it changed `empty` to `asleep` in one step: an unpark()
 //       before that step is seen by it, one after it sees `asleep` and wakes.
+//   I3  a token is taken by an exchange. Storing `empty` over a token that was seen would also
+//       erase one that came since, and with it the order of what happened before that unpark().
 #include "rondo/core/parker.hpp"
 
 namespace rondo {
 
+void parker::take_token() noexcept {
+    // acquire: pairs with the release in unpark(), the last one before this exchange
+    word_.exchange(empty, std::memory_order_acquire);  // I3
+}
+
 bool parker::consume() noexcept {
-    // acquire: pairs with the release in unpark()
-    if (word_.load(std::memory_order_acquire) != token) return false;
-    word_.store(empty, std::memory_order_relaxed);
+    // relaxed: take_token() acquires
+    if (word_.load(std::memory_order_relaxed) != token) return false;
+    take_token();
     return true;
 }
 
@@ -22,10 +29,10 @@ bool parker::park_until(time_point deadline) noexcept {
         spin_pause();
     }
     std::uint32_t expected = empty;
-    // acquire on failure: pairs with the release in unpark(), which came first
+    // relaxed: `asleep` tells nothing but itself; on failure take_token() acquires
     if (!word_.compare_exchange_strong(expected, asleep, std::memory_order_relaxed,
-                                       std::memory_order_acquire)) {  // I2
-        word_.store(empty, std::memory_order_relaxed);
+                                       std::memory_order_relaxed)) {  // I2
+        take_token();
         return true;
     }
     for (;;) {
@@ -38,12 +45,12 @@ bool parker::park_until(time_point deadline) noexcept {
         if (consume()) return true;
         if (in_time) continue;
         expected = asleep;
-        // acquire on failure: pairs with the release in unpark(), which beat the deadline
+        // relaxed: as above; a failure is an unpark() that beat the deadline
         if (word_.compare_exchange_strong(expected, empty, std::memory_order_relaxed,
-                                          std::memory_order_acquire)) {
+                                          std::memory_order_relaxed)) {
             return false;
         }
-        word_.store(empty, std::memory_order_relaxed);
+        take_token();
         return true;
     }
 }

@@ -14,30 +14,12 @@ namespace rondo {
 run_loop::run_loop() : timers_(std::chrono::milliseconds{1}, clock::now()) {}
 
 run_loop::~run_loop() {
-    {
-        std::lock_guard const guard{tasks_lock_};
-        tasks_.request_stop_all();
-    }
-    while (has_tasks() || !idle()) {
+    tasks_.stop_all();
+    while (!tasks_.empty() || !idle()) {
         run_batch();
         fire_timers();
-        if (has_tasks() && idle()) rest();
+        if (idle() && !tasks_.empty()) rest();
     }
-}
-
-void run_loop::began(live_task& t) noexcept {
-    std::lock_guard const guard{tasks_lock_};
-    tasks_.add(t);
-}
-
-void run_loop::ended(live_task& t) noexcept {
-    std::lock_guard const guard{tasks_lock_};
-    tasks_.remove(t);
-}
-
-bool run_loop::has_tasks() noexcept {
-    std::lock_guard const guard{tasks_lock_};
-    return !tasks_.empty();
 }
 
 void run_loop::post(job& j) noexcept {
@@ -50,7 +32,7 @@ void run_loop::post(job& j) noexcept {
 time_point run_loop::now() const noexcept { return clock::now(); }
 
 void run_loop::add(timer& t, time_point deadline) noexcept {
-    if (timers_.add(t, deadline)) parker_.unpark();
+    if (timers_.add(t, deadline) && executor::current() != this) parker_.unpark();
 }
 
 bool run_loop::cancel(timer& t) noexcept { return timers_.cancel(t); }

@@ -90,7 +90,7 @@ class timer_thread final : public timer_service {
 
     timer_queue queue_{std::chrono::milliseconds{1}, clock::now()};
     parker parker_;
-    std::atomic<bool> ending_{false};
+    atomic<bool> ending_{false};
     std::thread thread_;
 };
 

@@ -57,7 +57,7 @@ world::world(options chosen)
 
 world::~world() {
     assert_own_thread();
-    live_tasks_.request_stop_all();
+    live_tasks_.stop_all();
     outcome const end = run();
     if (end != outcome::finished) {
         std::fprintf(stderr,

@@ -21,22 +21,20 @@ template <class T>
 class blocking_root final : result_slot<T>, resumption {
   public:
     blocking_root(run_loop& loop, task<T>&& child) noexcept
-        : loop_(loop),
-          flow_(loop),
-          env_{&loop, stop_token{}, &flow_},
-          child_(std::move(child)) {}
+        : loop_(loop), flow_(loop), env_{&loop, stop_token{}, &flow_}, child_(std::move(child)) {}
 
     T run() {
         RONDO_ASSERT(executor::current() == nullptr, "block_on is for plain threads");
         flow_.suspend_at(*this);
         flow_.post();
-        loop_.run();
+        while (!ended_) loop_.run();  // somebody else may have called finish()
         return this->take();
     }
 
   private:
     std::coroutine_handle<> on_turn() noexcept override { return child_.start(*this, env_); }
     std::coroutine_handle<> completed() noexcept override {
+        ended_ = true;
         loop_.finish();
         return std::noop_coroutine();
     }
@@ -49,6 +47,7 @@ class blocking_root final : result_slot<T>, resumption {
     flow flow_;
     environment env_;
     task<T> child_;
+    bool ended_ = false;
 };
 
 }  // namespace detail

@@ -35,6 +35,9 @@ struct job {
     cell<job*> next{nullptr};  // belongs to the executor from post() until run
 };
 
+// Says on stderr what left a task.
+void print_unobserved(std::exception_ptr exception) noexcept;
+
 // Intrusive FIFO of jobs; its owner synchronises.
 class job_queue {
   public:
@@ -102,7 +105,7 @@ class executor {
     static executor* current() noexcept;
 
     // Makes an executor current in this thread; nests.
-    class scope {
+    class [[nodiscard("it acts until the end of its scope")]] scope {
       public:
         explicit scope(executor* e) noexcept;
         ~scope();

@@ -1,9 +1,10 @@
 // parker.hpp: how a plain thread sleeps until one wake-up.
 //
 // Guarantee      park() returns after an unpark() that no earlier park() has consumed; an
-//                unpark() that comes first is remembered. At most one is remembered.
+//                unpark() that comes first is remembered. Several count as one.
 // Thread safety  one thread parks; any thread unparks.
-// Memory order   what happens before unpark() is visible after the park() it ends.
+// Memory order   what happens before unpark() is visible after the park() that consumes it, be it
+//                the first or the last of several.
 // Destruction    the parked thread may destroy the parker as soon as park() has returned, even
 //                while unpark() is still returning in its thread.
 #pragma once
@@ -27,8 +28,8 @@ class parker {
     bool park_until(time_point deadline) noexcept;
 
     void unpark() noexcept {
-        // release: pairs with the acquire operations in park_until(). Past the exchange only the
-        // word's address is used.
+        // release: pairs with the acquire in take_token(). Past the exchange only the word's
+        // address is used.
         if (word_.exchange(token, std::memory_order_release) == asleep) {
             futex_wake(&word_, 1);
         }
@@ -41,6 +42,7 @@ class parker {
     static constexpr std::uint32_t token = 1;
     static constexpr std::uint32_t asleep = 2;
 
+    void take_token() noexcept;
     bool consume() noexcept;
 
     atomic<std::uint32_t> word_{empty};

@@ -50,16 +50,14 @@ class run_loop final : public executor, timer_service {
     std::size_t fire_timers() noexcept;
     bool idle() noexcept;
     void rest() noexcept;
-    void began(live_task& t) noexcept override;
-    void ended(live_task& t) noexcept override;
-    bool has_tasks() noexcept;
+    void began(live_task& t) noexcept override { tasks_.add(t); }
+    void ended(live_task& t) noexcept override { tasks_.remove(t); }
 
     short_lock lock_;
     job_queue posted_;
     bool finishing_ = false;
     parker parker_;
     timer_queue timers_;
-    short_lock tasks_lock_;  // not lock_: whoever stops the tasks posts
     live_tasks tasks_;
 };
 

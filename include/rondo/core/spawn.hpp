@@ -6,9 +6,12 @@
 // Guarantee      the task starts on the executor, never inside spawn(), and owns itself until it
 //                ends: the handle may be destroyed at any time (detach). Its environment has a
 //                stop token of its own; request_stop() and a parent token ask through it.
-// Exceptions     travel to whoever joins; one that nobody takes goes to executor::unobserved().
+// Exceptions     travel to whoever joins. One that nobody can join any more when the task ends
+//                goes to executor::unobserved(); one whose handle is dropped later, when the
+//                executor may be gone, is printed to stderr.
 // Join           in all forms of a wait; a join that is stopped leaves the task alone. One joiner
-//                takes the result.
+//                takes the result; a second one that asks for it is a programmer's error.
+// Lifetime       handle, joins and executor may go in any order; the executor outlives the task.
 // Memory         one block for the root beside the task's frame, both recycled.
 #pragma once
 
@@ -27,8 +30,8 @@ class join_handle;
 
 namespace detail {
 
-// The part of a root that does not depend on the result: two owners, the running task and the
-// handle; joiners wait in its queue for the end.
+// The part of a root that does not depend on the result. It is owned by the running task, the
+// handle, joins under way and whoever holds it as a live_task; joiners wait in its queue.
 class root_base : public wait_queue, public live_task {
   public:
     root_base(executor& where, stop_token parent) noexcept
@@ -37,6 +40,10 @@ class root_base : public wait_queue, public live_task {
     }
 
     void request_stop() noexcept override { stop_.request_stop(); }
+
+    void hold() noexcept override {
+        owners_.fetch_add(1, std::memory_order_relaxed);  // an owner makes another
+    }
 
     bool ended() noexcept {
         std::lock_guard const guard{lock()};
@@ -49,9 +56,9 @@ class root_base : public wait_queue, public live_task {
         flow_.where().ended(*this);
         serve([this] { ended_ = true; });
     }
-    // True for the last of the two owners.
+    // True for the last owner.
     bool drop() noexcept {
-        // acq_rel: the last owner sees what the other one did
+        // acq_rel: the last owner sees what the others did
         return owners_.fetch_sub(1, std::memory_order_acq_rel) == 1;
     }
 
@@ -84,35 +91,39 @@ class root final : public result_slot<T>, resumption, public root_base {
 
     std::expected<T, wait_error> outcome() {
         if (!this->has_result()) return std::unexpected{wait_error::stopped};
+        RONDO_ASSERT(!taken_, "the result of a task is taken by one joiner");
         taken_ = true;
-        if constexpr (std::is_void_v<T>) {
-            this->take();
-            return {};
-        } else {
-            return this->take();
-        }
+        return this->take_expected();
     }
 
-    void release() noexcept {
+    void let_go() noexcept override {
         if (!drop()) return;
-        if (this->has_exception() && !taken_) flow_.where().unobserved(this->exception());
+        if (unobserved()) print_unobserved(this->exception());
         delete this;
     }
 
   private:
+    bool unobserved() const noexcept { return this->has_exception() && !taken_; }
+
+    // The task's own share, on its executor.
+    void finish() noexcept {
+        end();
+        if (!drop()) return;
+        if (unobserved()) flow_.where().unobserved(this->exception());
+        delete this;
+    }
+
     std::coroutine_handle<> on_turn() noexcept override { return child_.start(*this, env_); }
     std::coroutine_handle<> completed() noexcept override {
         {
             task<T> const done{std::move(child_)};
         }  // parameters are destroyed before anyone joins
-        end();
-        release();
+        finish();
         return std::noop_coroutine();
     }
     unwound stopped() noexcept override {
         child_.forget();
-        end();
-        release();
+        finish();
         return unwound::resume(std::noop_coroutine());
     }
 
@@ -123,13 +134,19 @@ class root final : public result_slot<T>, resumption, public root_base {
 template <class T>
 class join_op : public waiter {
   public:
-    explicit join_op(root<T>& r) noexcept : waiter(r), root_(r) {}
-    bool ready() noexcept { return root_.ended(); }
-    std::expected<T, wait_error> take() { return root_.outcome(); }
+    explicit join_op(root<T>& r) noexcept : waiter(r), root_(&r) { r.hold(); }
+    join_op(join_op&& other) noexcept
+        : waiter(std::move(other)), root_(std::exchange(other.root_, nullptr)) {}
+    ~join_op() {
+        if (root_ != nullptr) root_->let_go();
+    }
+
+    bool ready() noexcept { return root_->ended(); }
+    std::expected<T, wait_error> take() { return root_->outcome(); }
     void hand_on() noexcept {}
 
   private:
-    root<T>& root_;
+    root<T>* root_;
 };
 
 }  // namespace detail
@@ -148,28 +165,33 @@ class [[nodiscard("destroying the handle detaches the task")]] join_handle {
 
     // Lets the task run on, unobserved.
     void detach() noexcept {
-        if (root_ != nullptr) std::exchange(root_, nullptr)->release();
+        if (root_ != nullptr) std::exchange(root_, nullptr)->let_go();
     }
     bool joinable() const noexcept { return root_ != nullptr; }
 
-    void request_stop() noexcept { root_->request_stop(); }
-    bool ended() const noexcept { return root_->ended(); }
+    void request_stop() noexcept { joined().request_stop(); }
+    bool ended() const noexcept { return joined().ended(); }
 
-    wait<detail::join_op<T>> join() noexcept { return wait{detail::join_op<T>{*root_}}; }
+    wait<detail::join_op<T>> join() noexcept { return wait{detail::join_op<T>{joined()}}; }
     bounded_wait<detail::join_op<T>> join(stop_token token) noexcept {
-        return {detail::join_op<T>{*root_}, token};
+        return {detail::join_op<T>{joined()}, token};
     }
     bounded_wait<detail::join_op<T>> join_until(time_point deadline, stop_token t = {}) noexcept {
-        return {detail::join_op<T>{*root_}, deadline, t};
+        return {detail::join_op<T>{joined()}, deadline, t};
     }
     std::expected<T, wait_error> blocking_join() {
-        return blocking_wait(detail::join_op<T>{*root_});
+        return blocking_wait(detail::join_op<T>{joined()});
     }
 
   private:
     template <class U>
     friend join_handle<U> spawn(executor& where, task<U> t, stop_token parent);
     explicit join_handle(detail::root<T>& r) noexcept : root_(&r) {}
+
+    detail::root<T>& joined() const noexcept {
+        RONDO_ASSERT(root_ != nullptr, "a join_handle that was detached or moved has no task");
+        return *root_;
+    }
 
     detail::root<T>* root_;
 };
@@ -178,6 +200,7 @@ class [[nodiscard("destroying the handle detaches the task")]] join_handle {
 // source must live that long.
 template <class T>
 join_handle<T> spawn(executor& where, task<T> t, stop_token parent = {}) {
+    static_assert(!std::is_reference_v<T>, "a spawned task returns a value or a pointer");
     return join_handle<T>{*new detail::root<T>{where, std::move(t), parent}};
 }
 

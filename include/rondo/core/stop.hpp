@@ -64,6 +64,7 @@ class stop_token {
     bool stop_requested() const noexcept;
 
     // False when stop was requested already: the hook is not registered and will not be called.
+    // A token without source has nothing to register it with, and never calls it.
     [[nodiscard("a hook that was not registered will not be called")]] bool add(
         stop_hook& hook) const noexcept;
     void remove(stop_hook& hook) const noexcept;
@@ -120,13 +121,11 @@ class stop_link : public stop_hook {
 
     // A token at which stop was requested already requests it at the target now.
     void attach(stop_token token) noexcept {
+        detach();
         token_ = token;
-        if (token.stop_possible() && !token.add(*this)) target_->request_stop();
+        if (!token.add(*this)) target_->request_stop();
     }
-    void detach() noexcept {
-        if (token_.stop_possible()) token_.remove(*this);
-        token_ = {};
-    }
+    void detach() noexcept { std::exchange(token_, stop_token{}).remove(*this); }
 
   private:
     friend class stop_source;
@@ -142,11 +141,9 @@ class [[nodiscard("the callback is registered for as long as this object lives")
   public:
     stop_callback(stop_token token, F called)
         : stop_hook(&call), function_(std::move(called)), token_(token) {
-        if (token_.stop_possible() && !token_.add(*this)) function_();
+        if (!token_.add(*this)) function_();
     }
-    ~stop_callback() {
-        if (token_.stop_possible()) token_.remove(*this);
-    }
+    ~stop_callback() { token_.remove(*this); }
 
   private:
     static void call(stop_hook& hook) noexcept { static_cast<stop_callback&>(hook).function_(); }
@@ -158,7 +155,11 @@ class [[nodiscard("the callback is registered for as long as this object lives")
 inline bool stop_token::stop_requested() const noexcept {
     return source_ != nullptr && source_->stop_requested();
 }
-inline bool stop_token::add(stop_hook& hook) const noexcept { return source_->add(hook); }
-inline void stop_token::remove(stop_hook& hook) const noexcept { source_->remove(hook); }
+inline bool stop_token::add(stop_hook& hook) const noexcept {
+    return source_ == nullptr || source_->add(hook);
+}
+inline void stop_token::remove(stop_hook& hook) const noexcept {
+    if (source_ != nullptr) source_->remove(hook);
+}
 
 }  // namespace rondo

@@ -59,6 +59,7 @@ class [[nodiscard("a task does nothing until it is awaited")]] task {
     // For awaiters: gives the frame a continuation and an environment; resuming the handle then
     // runs it.
     std::coroutine_handle<> start(detail::result_slot<T>& slot, environment const& env) noexcept {
+        RONDO_ASSERT(frame_, "a task is awaited once");
         frame_.promise().attach(slot, env);
         return frame_;
     }

@@ -24,7 +24,7 @@ namespace rondo {
 
 namespace detail {
 
-class environment_query {
+class [[nodiscard("it is awaited")]] environment_query {
   public:
     class awaiter {
       public:
@@ -39,7 +39,7 @@ class environment_query {
     awaiter rondo_await(promise_base& task) const noexcept { return awaiter{task.env()}; }
 };
 
-class yielding {
+class [[nodiscard("a task gives way when it awaits this")]] yielding {
   public:
     class awaiter final : resumption {
       public:

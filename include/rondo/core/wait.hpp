@@ -27,6 +27,7 @@
 // Allocation   none.
 #pragma once
 
+#include <concepts>
 #include <expected>
 #include <type_traits>
 #include <utility>
@@ -49,10 +50,21 @@ concept token_for = requires(Op op, Bounds bounds, Token&& token) {
 
 }  // namespace detail
 
+// What wait<> needs of an operation.
+template <class Op>
+concept wait_operation =
+    std::derived_from<Op, waiter> && std::move_constructible<Op> && requires(Op& op) {
+        { op.ready() } -> std::same_as<bool>;
+        op.take();
+        op.hand_on();
+    };
+
+// (A member of a primitive may name wait<Op> before Op is complete: so it is asserted, not
+// required.)
 template <class Op>
 class [[nodiscard("a wait does nothing until it is awaited")]] wait {
   public:
-    explicit wait(Op op) noexcept : op_(std::move(op)) {}
+    explicit wait(Op op) noexcept : op_(std::move(op)) { static_assert(wait_operation<Op>); }
 
     detail::task_wait<Op, detail::no_bounds> rondo_await(detail::promise_base& task) && noexcept {
         return {op_, task, detail::no_bounds{}};
@@ -73,7 +85,9 @@ template <class Op>
 class [[nodiscard("a wait does nothing until it is awaited")]] bounded_wait {
   public:
     bounded_wait(Op op, time_point deadline, stop_token token = {}) noexcept
-        : op_(std::move(op)), bounds_{deadline, token} {}
+        : op_(std::move(op)), bounds_{deadline, token} {
+        static_assert(wait_operation<Op>);
+    }
     bounded_wait(Op op, stop_token token) noexcept
         : bounded_wait(std::move(op), time_point::max(), token) {}
 
@@ -91,13 +105,13 @@ class [[nodiscard("a wait does nothing until it is awaited")]] bounded_wait {
     wait_bounds bounds_;
 };
 
-template <class Op>
+template <wait_operation Op>
 auto blocking_wait(Op op) {
     detail::thread_wait<Op, detail::no_bounds> w{op, detail::no_bounds{}};
     return w.get();
 }
 
-template <class Op>
+template <wait_operation Op>
 auto blocking_wait(Op op, time_point deadline, stop_token token = {}) {
     detail::thread_wait<Op, wait_bounds> w{op, wait_bounds{deadline, token}};
     return w.get();

@@ -30,7 +30,7 @@ class waker {
 
 // Open while a thread fires wakers. The outermost one runs what went to the trampoline when it
 // closes: hold no lock then.
-class wake_scope {
+class [[nodiscard("it acts until the end of its scope")]] wake_scope {
   public:
     wake_scope() noexcept;
     ~wake_scope();
@@ -38,7 +38,8 @@ class wake_scope {
     wake_scope& operator=(wake_scope const&) = delete;
 };
 
-// Runs the job at the end of this thread's outermost wake_scope, at once if there is none.
+// Runs the job at the end of this thread's outermost wake_scope; if there is none, of the one that
+// this opens.
 void post_to_trampoline(job& j) noexcept;
 
 }  // namespace rondo

@@ -101,6 +101,7 @@ auto when_all(Awaitables... awaitables) {
 
 template <class T>
 task<std::vector<detail::unit_t<T>>> when_all(std::vector<task<T>> tasks) {
+    static_assert(!std::is_reference_v<T>, "a branch in a vector returns a value or a pointer");
     detail::forking<detail::all_in<T>, std::vector<task<T>>> fork{std::move(tasks)};
     co_return co_await std::move(fork);
 }

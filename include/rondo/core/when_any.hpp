@@ -68,6 +68,8 @@ class any_in final : public dynamic_fork<any_rule, T> {
 
 template <class... Ts>
 task<std::variant<unit_t<Ts>...>> any_task(task<Ts>... tasks) {
+    static_assert((!std::is_reference_v<Ts> && ...),
+                  "a branch of when_any returns a value or a pointer");
     forking<any_of<Ts...>, std::tuple<task<Ts>...>> fork{std::tuple{std::move(tasks)...}};
     co_return co_await std::move(fork);
 }
@@ -82,6 +84,7 @@ auto when_any(Awaitables... awaitables) {
 
 template <class T>
 task<std::pair<std::size_t, detail::unit_t<T>>> when_any(std::vector<task<T>> tasks) {
+    static_assert(!std::is_reference_v<T>, "a branch of when_any returns a value or a pointer");
     RONDO_ASSERT(!tasks.empty(), "when_any of nothing would never end");
     detail::forking<detail::any_in<T>, std::vector<task<T>>> fork{std::move(tasks)};
     co_return co_await std::move(fork);

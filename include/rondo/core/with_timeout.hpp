@@ -77,12 +77,7 @@ class bounded_task_awaiter final : result_slot<T> {
     }
     std::expected<T, wait_error> await_resume() {
         if (!this->has_result()) return std::unexpected{scope_.error()};
-        if constexpr (std::is_void_v<T>) {
-            this->take();
-            return {};
-        } else {
-            return this->take();
-        }
+        return this->take_expected();
     }
 
   private:
@@ -128,6 +123,7 @@ class bounded_task {
 
 template <class T, class Bound>
 task<std::expected<T, wait_error>> bounded(task<T> child, Bound bound) {
+    static_assert(!std::is_reference_v<T>, "a bounded task returns a value or a pointer");
     bounded_task<T> b{std::move(child), bound};
     co_return co_await std::move(b);
 }

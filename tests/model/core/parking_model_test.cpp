@@ -102,6 +102,20 @@ TEST(ParkerModel, AWakeUpIsNeverLostAndBringsWhatCameBefore) {
     });
 }
 
+TEST(ParkerModel, AWakeUpThatMeetsTheEndOfAParkIsNotSwallowed) {
+    EXPECT_HOLDS([] {
+        parker p;
+        atomic<bool> ending{false};
+        thread sleeps{[&] {
+            while (!ending.load(std::memory_order_relaxed)) p.park();
+        }};
+        p.unpark();
+        ending.store(true, std::memory_order_relaxed);  // ordered by the unpark
+        p.unpark();
+        sleeps.join();
+    });
+}
+
 TEST(ParkerModel, TwoRoundsNeedTwoWakeUps) {
     EXPECT_HOLDS([] {
         parker p, back;

@@ -76,6 +76,19 @@ T run(manual_loop& loop, task<T> t, clock::duration time = 0s) {
 
 // --- when_all --------------------------------------------------------------------------------
 
+task<void> hold_and_end(permits::permit) { co_return; }
+
+task<void> wait_for_one(permits& p) { auto const got = co_await p.acquire(); }
+
+TEST(WhenAll, ABranchThatHasEndedLetsGoOfItsParameters) {
+    permits p{1};
+    block_on([](permits& q) -> task<void> {
+        permits::permit held = co_await q.acquire();
+        co_await when_all(hold_and_end(std::move(held)), wait_for_one(q));
+    }(p));
+    EXPECT_EQ(p.available(), 1U);
+}
+
 TEST(WhenAll, GivesTheResultsInTheOrderOfItsArguments) {
     manual_loop loop;
     auto const r = run(loop, when_all(after(3s, 1), after(1s, std::string{"two"}), value(3.0)), 3s);

@@ -50,7 +50,7 @@ TEST(LiveTasks, AllOfThemCanBeStopped) {
     permits p{0};
     for (int i = 0; i < 3; ++i) spawn(loop, wait_for_one(p)).detach();
     loop.run_ready();
-    loop.alive.request_stop_all();
+    loop.alive.stop_all();
     EXPECT_EQ(loop.alive.size(), 3U) << "they unwind on their executor, not in the request";
     loop.run_ready();
     EXPECT_TRUE(loop.alive.empty());

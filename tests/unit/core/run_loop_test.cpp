@@ -231,6 +231,57 @@ TEST(RunLoop, RunsWhatWasPostedBeforeItIsDestroyed) {
     EXPECT_TRUE(ran);
 }
 
+task<void> sleep_an_hour(bool& ended) {
+    struct witness {
+        explicit witness(bool& b) noexcept : told(b) {}
+        ~witness() { told = true; }
+        witness(witness const&) = delete;
+        witness& operator=(witness const&) = delete;
+        bool& told;
+    } const here{ended};
+    co_await sleep_for(1h);
+}
+
+TEST(RunLoop, StopsWhatAStopCallbackSpawnsWhileItIsDestroyed) {
+    bool ended = false;
+    {
+        run_loop loop;
+        spawn(loop,
+              [](run_loop& l, bool& b) -> task<void> {
+                  environment const& env = co_await this_environment();
+                  auto const spawns = [&] { spawn(l, sleep_an_hour(b)).detach(); };
+                  stop_callback const cleanup{env.stop, spawns};
+                  co_await sleep_for(1h);
+              }(loop, ended))
+            .detach();
+        loop.run_ready();
+    }
+    EXPECT_TRUE(ended);
+}
+
+TEST(RunLoop, StopsWhatAnUnwindingDestructorSpawnsWhileItIsDestroyed) {
+    bool ended = false;
+    {
+        run_loop loop;
+        struct spawner {
+            spawner(run_loop& l, bool& b) noexcept : loop(l), told(b) {}
+            ~spawner() { spawn(loop, sleep_an_hour(told)).detach(); }
+            spawner(spawner const&) = delete;
+            spawner& operator=(spawner const&) = delete;
+            run_loop& loop;
+            bool& told;
+        };
+        spawn(loop,
+              [](run_loop& l, bool& b) -> task<void> {
+                  spawner const last_words{l, b};
+                  co_await sleep_for(1h);
+              }(loop, ended))
+            .detach();
+        loop.run_ready();
+    }
+    EXPECT_TRUE(ended);
+}
+
 TEST(RunLoop, WaitsForAShieldedTaskWhenItIsDestroyed) {
     bool done = false;
     {

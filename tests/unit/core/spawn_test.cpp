@@ -6,6 +6,7 @@
 #include <chrono>
 #include <expected>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -17,6 +18,7 @@
 #include "rondo/core/run_loop.hpp"
 #include "rondo/core/task.hpp"
 #include "rondo/core/this_task.hpp"
+#include "rondo/core/with_timeout.hpp"
 #include "support/manual_loop.hpp"
 #include "support/permits.hpp"
 
@@ -109,14 +111,43 @@ TEST(Spawn, AnExceptionOfADetachedTaskGoesToTheExecutor) {
     EXPECT_THROW(std::rethrow_exception(loop.unobserved().front()), std::runtime_error);
 }
 
-TEST(Spawn, AnExceptionThatNobodyJoinedForGoesToTheExecutorWithTheHandle) {
+TEST(Spawn, AnExceptionWhoseHandleIsDroppedLaterIsPrintedAndTheExecutorMayBeGone) {
+    auto loop = std::make_unique<manual_loop>();
+    std::optional t{spawn(*loop, fail())};
+    loop->run_ready();
+    EXPECT_TRUE(loop->unobserved().empty()) << "somebody may still join";
+    loop.reset();
+    testing::internal::CaptureStderr();
+    t.reset();
+    EXPECT_NE(testing::internal::GetCapturedStderr().find("nobody joined ended with: failed"),
+              std::string::npos);
+}
+
+TEST(Spawn, AJoinOutlivesItsHandle) {
+    EXPECT_EQ(block_on([]() -> task<int> {
+                  environment const& env = co_await this_environment();
+                  auto join = with_timeout(
+                      spawn(*env.where, []() -> task<int> { co_return 7; }()).join(), 1h);
+                  auto const joined = co_await std::move(join);
+                  co_return joined.value().value();
+              }()),
+              7);
+}
+
+TEST(SpawnDeathTest, TheResultIsTakenByOneJoiner) {
     manual_loop loop;
-    {
-        auto const t = spawn(loop, fail());
-        loop.run_ready();
-        EXPECT_TRUE(loop.unobserved().empty()) << "somebody may still join";
-    }
-    EXPECT_EQ(loop.unobserved().size(), 1U);
+    auto t = spawn(loop, []() -> task<std::string> { co_return "once"; }());
+    loop.run_ready();
+    EXPECT_EQ(t.blocking_join().value(), "once");
+    EXPECT_DEATH((void)t.blocking_join(), "taken by one joiner");
+}
+
+TEST(SpawnDeathTest, AHandleThatWasMovedHasNoTask) {
+    manual_loop loop;
+    auto t = spawn(loop, []() -> task<void> { co_return; }());
+    auto const moved = std::move(t);
+    EXPECT_DEATH(t.request_stop(), "detached or moved");
+    loop.run_ready();
 }
 
 TEST(Spawn, AnExecutorThatSaysNothingElsePrintsIt) {

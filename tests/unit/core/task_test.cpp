@@ -369,6 +369,26 @@ TEST(BlockOn, StopsTheTasksThatWereLeftRunningOnItsOwnLoop) {
     EXPECT_TRUE(yielder_unwound);
 }
 
+TEST(BlockOn, IsNotEndedByAFinishThatWasMeantForAnother) {
+    run_loop loop;
+    loop.finish();
+    EXPECT_EQ(block_on(loop,
+                       []() -> task<int> {
+                           for (int i = 0; i < 3; ++i) co_await yield();
+                           co_return 42;
+                       }()),
+              42);
+}
+
+TEST(TaskDeathTest, IsAwaitedOnce) {
+    EXPECT_DEATH(block_on([]() -> task<void> {
+                     task<int> t = answer();
+                     (void)co_await std::move(t);
+                     (void)co_await std::move(t);
+                 }()),
+                 "a task is awaited once");
+}
+
 TEST(BlockOnDeathTest, InsideAnExecutorIsAProgrammersError) {
     auto const program = []() -> task<int> { co_return block_on(answer()); };
     EXPECT_DEATH((void)block_on(program()), "block_on is for plain threads");

@@ -90,9 +90,6 @@ struct branch_of {
 };
 
 template <class T>
-using unit_t = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
-
-template <class T>
 class branch final : public result_slot<T>, resumption {
   public:
     explicit branch(branch_of<T> b) noexcept
@@ -113,16 +110,6 @@ class branch final : public result_slot<T>, resumption {
         flow_.post();
     }
 
-    // The result, with void as an empty value.
-    unit_t<T> take_unit() {
-        if constexpr (std::is_void_v<T>) {
-            this->take();
-            return std::monostate{};
-        } else {
-            return this->take();
-        }
-    }
-
   private:
     std::coroutine_handle<> on_turn() noexcept override {
         if (!fork_.settled()) return child_.start(*this, env_);
@@ -132,6 +119,10 @@ class branch final : public result_slot<T>, resumption {
         return end();
     }
     std::coroutine_handle<> completed() noexcept override {
+        // Its parameters go now: another branch may wait for what they hold.
+        {
+            task<T> const done{std::move(child_)};
+        }
         fork_.branch_completed(index_, this->has_exception());
         return end();
     }

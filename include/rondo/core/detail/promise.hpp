@@ -68,7 +68,7 @@ class promise_base {
 
     // What knows tasks is told in which one it is awaited; everything else is awaited as it is.
     template <class Awaitable>
-    decltype(auto) await_transform(Awaitable&& awaitable) noexcept {
+    decltype(auto) await_transform(Awaitable&& awaitable) {
         if constexpr (requires { std::forward<Awaitable>(awaitable).rondo_await(*this); }) {
             return std::forward<Awaitable>(awaitable).rondo_await(*this);
         } else {

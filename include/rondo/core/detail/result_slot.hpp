@@ -2,14 +2,21 @@
 #pragma once
 
 #include <exception>
+#include <expected>
+#include <memory>
 #include <type_traits>
 #include <utility>
 #include <variant>
 
 #include "rondo/core/assert.hpp"
 #include "rondo/core/detail/promise.hpp"
+#include "rondo/core/wait_error.hpp"
 
 namespace rondo::detail {
+
+// T, with void as an empty value.
+template <class T>
+using unit_t = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
 
 template <class T>
 class result_slot : public continuation {
@@ -30,7 +37,7 @@ class result_slot : public continuation {
     bool has_result() const noexcept { return result_.index() != 0; }
 
     T take() {
-        if (has_exception()) std::rethrow_exception(std::move(std::get<2>(result_)));
+        if (has_exception()) std::rethrow_exception(std::get<2>(result_));
         RONDO_ASSERT(has_value(), "a task's result is taken after it has ended");
         if constexpr (std::is_void_v<T>) {
             return;
@@ -38,6 +45,26 @@ class result_slot : public continuation {
             return static_cast<T>(*std::get<1>(result_));
         } else {
             return std::move(std::get<1>(result_));
+        }
+    }
+
+    unit_t<T> take_unit() {
+        if constexpr (std::is_void_v<T>) {
+            take();
+            return std::monostate{};
+        } else {
+            return take();
+        }
+    }
+
+    std::expected<T, wait_error> take_expected()
+    requires(!std::is_reference_v<T>)
+    {
+        if constexpr (std::is_void_v<T>) {
+            take();
+            return {};
+        } else {
+            return take();
         }
     }
 

@@ -5,18 +5,16 @@
 // then is withdraw(), which the queue's lock orders against everything else.
 #pragma once
 
-#include <cstdint>
 #include <expected>
 #include <type_traits>
+#include <utility>
 
 #include "rondo/core/executor.hpp"
 #include "rondo/core/stop.hpp"
+#include "rondo/core/wait_error.hpp"
 #include "rondo/core/waiter.hpp"
 
 namespace rondo {
-
-// Why a bounded wait has no result.
-enum class wait_error : std::uint8_t { stopped, timed_out };
 
 struct wait_bounds {
     time_point deadline = time_point::max();
@@ -31,17 +29,12 @@ class stop_withdrawal : stop_hook {
         : stop_hook(&fired), waiter_(w), why_(why) {}
 
     void arm(stop_token token) noexcept {
-        if (!token.stop_possible()) return;
         token_ = token;
         if (token.add(*this)) return;
         token_ = {};
         waiter_.withdraw(why_);
     }
-    void disarm() noexcept {
-        if (!token_.stop_possible()) return;
-        token_.remove(*this);
-        token_ = {};
-    }
+    void disarm() noexcept { std::exchange(token_, stop_token{}).remove(*this); }
 
   private:
     static void fired(stop_hook& hook) noexcept {

@@ -1,0 +1,61 @@
+// Two lists: tasks move from one to the other as they are asked. So the walk of stop_all() needs no
+// position that a task which ends meanwhile could take away.
+#include "rondo/core/live_tasks.hpp"
+
+namespace rondo {
+
+void live_tasks::link(live_task& t) noexcept {
+    live_task*& first = list_of(t);
+    t.previous_ = nullptr;
+    t.next_ = first;
+    if (first != nullptr) first->previous_ = &t;
+    first = &t;
+}
+
+void live_tasks::unlink(live_task& t) noexcept {
+    (t.previous_ != nullptr ? t.previous_->next_ : list_of(t)) = t.next_;
+    if (t.next_ != nullptr) t.next_->previous_ = t.previous_;
+}
+
+std::size_t live_tasks::size() const noexcept {
+    std::lock_guard const guard{lock_};
+    return size_;
+}
+
+void live_tasks::add(live_task& t) noexcept {
+    {
+        std::lock_guard const guard{lock_};
+        t.asked_ = stopping_;
+        link(t);
+        ++size_;
+        if (!stopping_) return;
+    }
+    t.request_stop();
+}
+
+void live_tasks::remove(live_task& t) noexcept {
+    std::lock_guard const guard{lock_};
+    unlink(t);
+    --size_;
+}
+
+live_task* live_tasks::next_to_ask() noexcept {
+    std::lock_guard const guard{lock_};
+    stopping_ = true;
+    live_task* const t = unasked_;
+    if (t == nullptr) return nullptr;
+    unlink(*t);
+    t->asked_ = true;
+    link(*t);
+    t->hold();
+    return t;
+}
+
+void live_tasks::stop_all() noexcept {
+    while (live_task* const t = next_to_ask()) {
+        t->request_stop();
+        t->let_go();
+    }
+}
+
+}  // namespace rondo
