@@ -1,0 +1,79 @@
+// The intake by itself, in one thread: who is let in, and who is told.
+#include "rondo/exec/detail/intake.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+namespace rondo::detail {
+namespace {
+
+struct idle_job final : job {
+    idle_job() noexcept : job([](job&) noexcept {}) {}
+};
+
+// A push that counts its wake-ups.
+class push final : public intake::push_op {
+  public:
+    push(intake& into, job& j) noexcept : push_op(into, j) {
+        wake_with({[](void* p) noexcept { ++static_cast<push*>(p)->woken; }, this});
+    }
+    intake::outcome take() noexcept { return decided(); }
+    int woken = 0;
+};
+
+class IntakeTest : public testing::Test {
+  protected:
+    void fill(std::size_t n) {
+        for (std::size_t i = 0; i < n; ++i) {
+            ASSERT_EQ(intake_.try_push(jobs_.at(i)), intake::outcome::accepted);
+        }
+    }
+    job* take() {
+        bool unused = false;
+        return intake_.take(seat_, nullptr, unused);
+    }
+
+    std::array<idle_job, 6> jobs_;
+    seat seat_;
+    intake intake_{4, 1, 1};
+};
+
+TEST_F(IntakeTest, WhoWaitsIsLetInAtOneHalfAndNotOvertakenBefore) {
+    fill(4);
+    push waits{intake_, jobs_[4]};
+    ASSERT_FALSE(waits.enter());
+    EXPECT_EQ(take(), &jobs_[0]);
+    EXPECT_EQ(intake_.try_push(jobs_[5]), intake::outcome::full);
+    EXPECT_EQ(waits.woken, 0);
+    EXPECT_EQ(take(), &jobs_[1]);
+    EXPECT_EQ(waits.woken, 1);
+    EXPECT_EQ(waits.take(), intake::outcome::accepted);
+    for (std::size_t const i : {2U, 3U, 4U}) EXPECT_EQ(take(), &jobs_.at(i));
+}
+
+TEST_F(IntakeTest, RefusingTellsWhoWaits) {
+    fill(4);
+    push waits{intake_, jobs_[4]};
+    ASSERT_FALSE(waits.enter());
+    intake_.refuse();
+    EXPECT_EQ(waits.woken, 1);
+    EXPECT_EQ(waits.take(), intake::outcome::closed);
+    EXPECT_EQ(intake_.try_push(jobs_[5]), intake::outcome::closed);
+    for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(take(), &jobs_.at(i));
+}
+
+TEST_F(IntakeTest, WhoWasWokenAlreadyDoesNotGetUpByItself) {
+    ASSERT_EQ(intake_.lie_down(seat_), intake::rest::look_again);
+    EXPECT_TRUE(intake_.get_up(seat_));
+    ASSERT_EQ(intake_.lie_down(seat_), intake::rest::look_again);
+    EXPECT_TRUE(intake_.idle());
+    fill(1);
+    EXPECT_FALSE(intake_.idle());
+    EXPECT_FALSE(intake_.get_up(seat_));
+    seat_.park();  // returns at once
+    EXPECT_EQ(take(), &jobs_[0]);
+}
+
+}  // namespace
+}  // namespace rondo::detail
