@@ -89,6 +89,21 @@ TEST(TaskModel, AStopFromAThreadUnwindsTheTaskOnItsOwnExecutor) {
     });
 }
 
+TEST(TaskModel, WhoJoinsAStoppedTaskFindsItsLocalsDestroyed) {
+    EXPECT_HOLDS([] {
+        permits p{0};
+        run_loop loop;
+        cell<int> destroyed_on{-1};
+        auto handle = spawn(loop, take_one_witnessed(p, witness{destroyed_on}));
+        loop.run_ready();
+        handle.request_stop();
+        thread runs{[&] { loop.run_ready(); }};
+        auto const r = handle.blocking_join();
+        RONDO_CHECK_EXPECT(!r && destroyed_on == 1);
+        runs.join();
+    });
+}
+
 TEST(TaskModel, AGrantAndAStopMeetAndThePermitIsKeptOrPassedOn) {
     EXPECT_HOLDS([] {
         permits p{0};

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "rondo/core/block_on.hpp"
+#include "rondo/core/core.hpp"
 #include "rondo/core/spawn.hpp"
 #include "rondo/core/task.hpp"
 #include "support/manual_loop.hpp"

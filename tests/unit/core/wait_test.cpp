@@ -17,6 +17,7 @@
 #include "rondo/core/spawn.hpp"
 #include "rondo/core/task.hpp"
 #include "rondo/core/this_task.hpp"
+#include "rondo/core/wait_error.hpp"
 #include "rondo/core/waiter.hpp"
 #include "support/manual_loop.hpp"
 #include "support/permits.hpp"
