@@ -75,5 +75,21 @@ TEST_F(IntakeTest, WhoWasWokenAlreadyDoesNotGetUpByItself) {
     EXPECT_EQ(take(), &jobs_[0]);
 }
 
+TEST_F(IntakeTest, NobodyIsWokenWhileSomebodySearches) {
+    intake two{4, 2, 1};
+    seat other;
+    ASSERT_EQ(two.lie_down(other), intake::rest::look_again);
+    ASSERT_EQ(two.lie_down(seat_), intake::rest::look_again);
+    ASSERT_EQ(two.try_push(jobs_[0]), intake::outcome::accepted);
+    seat_.park();  // returns at once: the last who lay down was woken, and searches
+    ASSERT_EQ(two.try_push(jobs_[1]), intake::outcome::accepted);
+    EXPECT_TRUE(two.get_up(other));  // so it was asleep
+    bool left_search = true;
+    EXPECT_EQ(two.take(other, nullptr, left_search), &jobs_[0]);
+    EXPECT_FALSE(left_search);
+    EXPECT_EQ(two.take(seat_, nullptr, left_search), &jobs_[1]);
+    EXPECT_TRUE(left_search);
+}
+
 }  // namespace
 }  // namespace rondo::detail

@@ -299,6 +299,42 @@ TEST(ThreadPoolStealing, JobsBehindALongOneOnItsWorkerAreStolen) {
     EXPECT_GE(pool.count().stolen, 1U);
 }
 
+// Two jobs behind a long one that need each other: whoever steals one has the other one stolen too.
+TEST(ThreadPoolStealing, WhoStealsWakesTheNextForWhatIsLeft) {
+    for (int round = 0; round < 50; ++round) {
+        countdown both{2};
+        gate done;
+        thread_pool pool{{.workers = 3}};
+        ASSERT_TRUE(pool.try_execute([&] {
+            for (int i = 0; i < 2; ++i) {
+                EXPECT_TRUE(pool.try_execute([&] {
+                    both.count();
+                    both.wait();
+                }));
+            }
+            both.wait();
+            done.open();
+        }));
+        done.wait();
+    }
+}
+
+TEST(ThreadPoolStealing, AThiefWithALongJobDelaysNobody) {
+    gate stolen, go, ran;
+    thread_pool pool{{.workers = 3}};
+    ASSERT_TRUE(pool.try_execute([&] {
+        EXPECT_TRUE(pool.try_execute([&] {
+            stolen.open();
+            go.wait();
+        }));
+        go.wait();
+    }));
+    stolen.wait();
+    ASSERT_TRUE(pool.try_execute([&] { ran.open(); }));
+    ran.wait();
+    go.open();
+}
+
 TEST(ThreadPoolStealing, DepthCountsWhatAWorkerHasForItself) {
     gate go, submitted;
     thread_pool pool{{.workers = 1}};
