@@ -335,6 +335,28 @@ TEST(ThreadPoolStealing, AThiefWithALongJobDelaysNobody) {
     go.open();
 }
 
+TEST(ThreadPoolStealing, AJobThatAlwaysSubmitsAnotherStarvesNobody) {
+    struct again {
+        thread_pool& pool;
+        gate& begun;
+        std::atomic<bool>& over;
+        void operator()() const {
+            begun.open();
+            if (!over) EXPECT_TRUE(pool.try_execute(again{pool, begun, over}));
+        }
+    };
+    gate begun, done;
+    std::atomic<bool> over{false};
+    thread_pool pool{{.workers = 1}};
+    ASSERT_TRUE(pool.try_execute(again{pool, begun, over}));
+    begun.wait();
+    ASSERT_TRUE(pool.try_execute([&] {
+        over = true;
+        done.open();
+    }));
+    done.wait();
+}
+
 TEST(ThreadPoolStealing, DepthCountsWhatAWorkerHasForItself) {
     gate go, submitted;
     thread_pool pool{{.workers = 1}};
