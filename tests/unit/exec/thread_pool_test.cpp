@@ -342,7 +342,8 @@ TEST(ThreadPoolStealing, AJobThatAlwaysSubmitsAnotherStarvesNobody) {
         std::atomic<bool>& over;
         void operator()() const {
             begun.open();
-            if (!over) EXPECT_TRUE(pool.try_execute(again{pool, begun, over}));
+            if (over) return;
+            EXPECT_TRUE(pool.try_execute(again{pool, begun, over}));
         }
     };
     gate begun, done;
