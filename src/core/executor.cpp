@@ -16,10 +16,6 @@ executor::scope::scope(executor* e) noexcept : outer_(detail::this_thread().curr
 executor::scope::~scope() { detail::this_thread().current = outer_; }
 
 void executor::unobserved(std::exception_ptr exception) noexcept {
-    print_unobserved(std::move(exception));
-}
-
-void print_unobserved(std::exception_ptr exception) noexcept {
     try {
         std::rethrow_exception(std::move(exception));
     } catch (std::exception const& e) {

@@ -35,9 +35,6 @@ struct job {
     cell<job*> next{nullptr};  // belongs to the executor from post() until run
 };
 
-// Says on stderr what left a task.
-void print_unobserved(std::exception_ptr exception) noexcept;
-
 // Intrusive FIFO of jobs; its owner synchronises.
 class job_queue {
   public:

@@ -6,12 +6,12 @@
 // Guarantee      the task starts on the executor, never inside spawn(), and owns itself until it
 //                ends: the handle may be destroyed at any time (detach). Its environment has a
 //                stop token of its own; request_stop() and a parent token ask through it.
-// Exceptions     travel to whoever joins. One that nobody can join any more when the task ends
-//                goes to executor::unobserved(); one whose handle is dropped later, when the
-//                executor may be gone, is printed to stderr.
+// Exceptions     travel to whoever joins; one that nobody takes goes to executor::unobserved(),
+//                when the task has ended and its handle is gone.
 // Join           in all forms of a wait; a join that is stopped leaves the task alone. One joiner
 //                takes the result; a second one that asks for it is a programmer's error.
-// Lifetime       handle, joins and executor may go in any order; the executor outlives the task.
+// Lifetime       a join may outlive its handle. The executor outlives the task, its handle and its
+//                joins: an exception that they leave behind is reported to it.
 // Memory         one block for the root beside the task's frame, both recycled.
 #pragma once
 
@@ -98,19 +98,14 @@ class root final : public result_slot<T>, resumption, public root_base {
 
     void let_go() noexcept override {
         if (!drop()) return;
-        if (unobserved()) print_unobserved(this->exception());
+        if (this->has_exception() && !taken_) flow_.where().unobserved(this->exception());
         delete this;
     }
 
   private:
-    bool unobserved() const noexcept { return this->has_exception() && !taken_; }
-
-    // The task's own share, on its executor.
     void finish() noexcept {
         end();
-        if (!drop()) return;
-        if (unobserved()) flow_.where().unobserved(this->exception());
-        delete this;
+        let_go();
     }
 
     std::coroutine_handle<> on_turn() noexcept override { return child_.start(*this, env_); }
