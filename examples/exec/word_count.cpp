@@ -43,8 +43,8 @@ std::size_t count_all(rondo::thread_pool& pool, std::vector<std::string> const& 
 // [await]
 // From a task: the thread that runs it does other things meanwhile. What the job throws arrives
 // here.
-rondo::task<std::string> describe(rondo::thread_pool& pool, std::string text) {
-    auto count = pool.submit([&text] { return count_words(text); });
+rondo::task<std::string> describe(rondo::thread_pool* pool, std::string text) {
+    auto count = pool->submit([&text] { return count_words(text); });
     try {
         auto const words = co_await count.get();
         co_return words ? std::to_string(*words) + " words" : "the pool did not run it";
@@ -75,8 +75,8 @@ int main() {
     std::vector<std::string> const texts(1000, "concurrency that takes turns");
     rondo::thread_pool pool{{.workers = 4, .name = "words"}};
     bool ok = check(count_all(pool, texts) == 4000, "every text was counted");
-    ok &= check(rondo::block_on(describe(pool, "one two")) == "2 words", "a task got its result");
-    ok &= check(rondo::block_on(describe(pool, "")) == "nothing to count",
+    ok &= check(rondo::block_on(describe(&pool, "one two")) == "2 words", "a task got its result");
+    ok &= check(rondo::block_on(describe(&pool, "")) == "nothing to count",
                 "and the exception of a job that failed");
 
     rondo::thread_pool small{{.workers = 1, .capacity = 8}};

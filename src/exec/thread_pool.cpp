@@ -52,7 +52,7 @@ detail::crew::setup checked(thread_pool::options const& o, executor& place) {
 
 }  // namespace
 
-thread_pool::thread_pool(options o) : crew_(checked(o, *this)) {
+thread_pool::thread_pool(options const& o) : crew_(checked(o, *this)) {
     threads_.reserve(o.workers);
     try {
         for (auto const& w : crew_.workers()) {

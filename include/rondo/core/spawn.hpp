@@ -131,7 +131,7 @@ class join_op : public waiter {
   public:
     explicit join_op(root<T>& r) noexcept : waiter(r), root_(&r) { r.hold(); }
     join_op(join_op&& other) noexcept
-        : waiter(std::move(other)), root_(std::exchange(other.root_, nullptr)) {}
+        : waiter(static_cast<waiter&&>(other)), root_(std::exchange(other.root_, nullptr)) {}
     ~join_op() {
         if (root_ != nullptr) root_->let_go();
     }

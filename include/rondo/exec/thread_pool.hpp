@@ -89,7 +89,7 @@ class thread_pool final : public executor {
 
     // No worker, no room or a first worker that does not exist: an assertion fails and says so.
     // Throws std::system_error when a thread cannot be started.
-    explicit thread_pool(options o);
+    explicit thread_pool(options const& o);
     ~thread_pool();
     thread_pool(thread_pool const&) = delete;
     thread_pool& operator=(thread_pool const&) = delete;
