@@ -215,7 +215,7 @@ void crew::drop_waiting() noexcept {
     dropping_.store(true, std::memory_order_relaxed);  // relaxed: what matters is under the locks
     for (auto const& i : intakes_) i->refuse();
     job_queue posted;
-    seat nobody;
+    thread_seat nobody;
     bool unused = false;
     for (auto const& i : intakes_) {
         while (job* const j = i->take(nobody, nullptr, unused)) sort_out(*j, posted);

@@ -109,7 +109,7 @@ intake::outcome intake::try_push(job& j) noexcept {
         add(j);
         woken = choose_one_to_wake();  // I1
     }
-    if (woken != nullptr) woken->parker_.unpark();
+    if (woken != nullptr) woken->unpark();
     return outcome::accepted;
 }
 
@@ -121,7 +121,7 @@ bool intake::post(job& j) noexcept {
         add(j);
         woken = choose_one_to_wake();  // I1: past the bound too
     }
-    if (woken != nullptr) woken->parker_.unpark();
+    if (woken != nullptr) woken->unpark();
     return true;
 }
 
@@ -143,7 +143,7 @@ void intake::wake_one() noexcept {
         std::lock_guard const guard{lock()};
         woken = choose_one_to_wake();
     }
-    if (woken != nullptr) woken->parker_.unpark();
+    if (woken != nullptr) woken->unpark();
 }
 
 job* intake::take(seat& me, steal_queue* own, bool& left_search) noexcept {
@@ -217,7 +217,7 @@ void intake::close() noexcept {
         s->asleep_ = false;
         s->searching_ = true;
         ++searching_;
-        s->parker_.unpark();
+        s->unpark();
     }
     publish_idle();
 }

@@ -55,11 +55,14 @@ class flow : job {
     // To be called before anything can wake the flow.
     void suspend_at(resumption& r) noexcept { at_ = &r; }
 
-    // Takes another turn, later. The flow may be gone when this returns.
+    // Takes its first turn, later; the next one, having what it waited for; another one, after
+    // others. The flow may be gone when these return.
     void post() noexcept { where_->post(*this); }
+    void wake() noexcept { where_->wake(*this); }
+    void give_way() noexcept { where_->give_way(*this); }
 
     waker as_waker() noexcept {
-        return {[](void* self) noexcept { static_cast<flow*>(self)->post(); }, this};
+        return {[](void* self) noexcept { static_cast<flow*>(self)->wake(); }, this};
     }
 
     bool exhausted() const noexcept { return budget_ <= 0; }

@@ -5,6 +5,8 @@
 //
 // Contract of an executor (runtime workers, run_loop, the simulator, a user's own)
 //   post()    runs the job exactly once, later, never inside post(); any thread may call it.
+//   wake(),   the same, and say why: the job has what it waited for; it is the one that runs, and
+//   give_way()  steps back. An executor may use that to choose the order; most do not.
 //   running   while it runs a job the executor is current: see executor::scope.
 //   timers()  the clock and timers that belong to this place; always the same service.
 //   An executor outlives what was posted to it and the waits of its tasks.
@@ -90,6 +92,8 @@ class live_task;
 class executor {
   public:
     virtual void post(job& j) noexcept = 0;
+    virtual void wake(job& j) noexcept { post(j); }
+    virtual void give_way(job& j) noexcept { post(j); }
     virtual timer_service& timers() noexcept = 0;
     // An exception left a task that nobody will join. Prints it to stderr unless overridden.
     virtual void unobserved(std::exception_ptr exception) noexcept;

@@ -48,7 +48,7 @@ class [[nodiscard("a task gives way when it awaits this")]] yielding {
         void await_suspend(std::coroutine_handle<>) noexcept {
             flow& turn = *task_.env().flow;
             turn.suspend_at(*this);
-            turn.post();
+            turn.give_way();
         }
         void await_resume() const noexcept {}
 

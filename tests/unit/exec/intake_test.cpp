@@ -35,7 +35,7 @@ class IntakeTest : public testing::Test {
     }
 
     std::array<idle_job, 6> jobs_;
-    seat seat_;
+    thread_seat seat_;
     intake intake_{4, 1, 1};
 };
 
@@ -77,7 +77,7 @@ TEST_F(IntakeTest, WhoWasWokenAlreadyDoesNotGetUpByItself) {
 
 TEST_F(IntakeTest, NobodyIsWokenWhileSomebodySearches) {
     intake two{4, 2, 1};
-    seat other;
+    thread_seat other;
     ASSERT_EQ(two.lie_down(other), intake::rest::look_again);
     ASSERT_EQ(two.lie_down(seat_), intake::rest::look_again);
     ASSERT_EQ(two.try_push(jobs_[0]), intake::outcome::accepted);

@@ -26,7 +26,7 @@ class task_wait final : resumption {
         turn().suspend_at(*this);
         if (!turn().exhausted()) return begin();
         phase_ = phase::giving_way;
-        turn().post();
+        turn().give_way();
         return std::noop_coroutine();
     }
 

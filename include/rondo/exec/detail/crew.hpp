@@ -87,7 +87,7 @@ class alignas(64) worker {
     intake& intake_;
     std::size_t const index_;
     std::uint32_t turn_ = 0;
-    seat seat_;
+    thread_seat seat_;
     steal_queue own_;  // stealing only
 };
 

@@ -26,10 +26,14 @@
 
 namespace rondo::detail {
 
-// A worker's place at an intake.
+// A worker's place at an intake. How the worker sleeps is its own business.
 class seat {
   public:
-    void park() noexcept { parker_.park(); }
+    // Ends its worker's sleep, or the next one; any thread may call it.
+    virtual void unpark() noexcept = 0;
+
+  protected:
+    ~seat() = default;
 
   private:
     friend class intake;
@@ -38,7 +42,15 @@ class seat {
     cell<seat*> next_asleep_{nullptr};
     cell<bool> asleep_{false};
     cell<bool> searching_{false};
+};
 
+// The place of a worker that does nothing else in its sleep.
+class thread_seat final : public seat {
+  public:
+    void park() noexcept { parker_.park(); }
+    void unpark() noexcept override { parker_.unpark(); }
+
+  private:
     parker parker_;
 };
 
