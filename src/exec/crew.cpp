@@ -169,7 +169,7 @@ worker* crew::here() const noexcept {
     return w != nullptr && &w->crew_ == this ? w : nullptr;
 }
 
-intake& crew::next_intake() noexcept { return *intakes_[intakes_.size() == 1 ? 0 : turns_.next()]; }
+intake& crew::next_intake() noexcept { return *intakes_[turns_.next()]; }
 
 intake::outcome crew::try_push(job& j) noexcept {
     worker* const w = here();

@@ -10,6 +10,7 @@
 #include "rondo/core/live_tasks.hpp"
 #include "rondo/core/parker.hpp"
 #include "rondo/core/policy.hpp"
+#include "rondo/core/round_robin.hpp"
 #include "rondo/core/run_loop.hpp"
 #include "rondo/core/shield.hpp"
 #include "rondo/core/short_lock.hpp"

@@ -212,29 +212,6 @@ TEST(ThreadPoolPerWorker, TurnsPassTheWrapAroundEvenly) {
     EXPECT_EQ(turns(1, 5, 0), (std::vector<std::uint64_t>{5}));
 }
 
-// A counter that runs on and is taken modulo 3 would give two turns in a row to the first one
-// where it wraps around; ours wraps each round.
-TEST(RoundRobin, StartedAtItsMaximumItGoesOnEvenly) {
-    for (std::size_t size = 1; size <= 7; ++size) {
-        detail::round_robin r{size, size - 1};
-        for (std::size_t i = 0; i < 5 * size; ++i) ASSERT_EQ(r.next(), (size - 1 + i) % size);
-    }
-}
-
-TEST(RoundRobin, ManyThreadsTakeEvenTurns) {
-    constexpr int each = 3000;
-    detail::round_robin r{3, 2};
-    std::array<std::atomic<int>, 3> taken{};
-    std::vector<std::thread> threads;
-    for (int t = 0; t < 4; ++t) {
-        threads.emplace_back([&] {
-            for (int i = 0; i < each; ++i) ++taken.at(r.next());
-        });
-    }
-    for (std::thread& t : threads) t.join();
-    for (auto const& t : taken) EXPECT_EQ(t, 4 * each / 3);
-}
-
 TEST(ThreadPoolPerWorker, DepthIsSeenPerWorker) {
     gate go;
     countdown started{2};

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "rondo/core/executor.hpp"
+#include "rondo/core/round_robin.hpp"
 #include "rondo/exec/detail/intake.hpp"
 #include "rondo/exec/detail/pool_job.hpp"
 #include "rondo/exec/detail/steal_queue.hpp"
@@ -23,28 +24,6 @@
 namespace rondo::detail {
 
 class crew;
-
-// Whose turn it is. It wraps at each round, so that the wrap-around of an integer is no special
-// case: a counter that runs on and is taken modulo the size favours somebody there, unless the
-// size is a power of two.
-class round_robin {
-  public:
-    explicit round_robin(std::size_t size, std::size_t first = 0) noexcept
-        : size_(size), next_(first) {}
-
-    std::size_t next() noexcept {
-        std::size_t now = next_.load(std::memory_order_relaxed);
-        // relaxed: turns are counted, nothing is handed over
-        while (!next_.compare_exchange_weak(now, now + 1 == size_ ? 0 : now + 1,
-                                            std::memory_order_relaxed, std::memory_order_relaxed)) {
-        }
-        return now;
-    }
-
-  private:
-    std::size_t size_;
-    atomic<std::size_t> next_;
-};
 
 // A count that one thread keeps and others read.
 class tally {
