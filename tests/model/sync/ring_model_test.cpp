@@ -1,11 +1,10 @@
 // Threads that take turns where the counter starts over. Each scenario names the mutant that it is
 // there for (tests/mutants/sync/ring.mutants).
-#include "rondo/sync/ring.hpp"
-
 #include <array>
 #include <cstdint>
 #include <vector>
 
+#include "rondo/sync/ring.hpp"
 #include "support/model.hpp"
 
 namespace rondo {
