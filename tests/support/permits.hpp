@@ -18,13 +18,24 @@ class permits final : wait_queue {
 
     explicit permits(std::size_t available) noexcept : available_(available) {}
 
-    wait<acquire_op> acquire(std::size_t n = 1) noexcept;
-    bounded_wait<acquire_op> acquire(std::size_t n, stop_token token) noexcept;
+    wait<acquire_op> acquire(std::size_t n = 1) noexcept { return acquire_op{*this, n}; }
+    bounded_wait<acquire_op> acquire(std::size_t n, stop_token token) noexcept {
+        return {acquire_op{*this, n}, token};
+    }
     bounded_wait<acquire_op> acquire_until(std::size_t n, time_point deadline,
-                                           stop_token token = {}) noexcept;
+                                           stop_token token = {}) noexcept {
+        return {acquire_op{*this, n}, {deadline, token}};
+    }
+    bounded_wait<acquire_op> acquire_for(std::size_t n, clock::duration patience,
+                                         stop_token token = {}) noexcept {
+        return {acquire_op{*this, n}, {patience, token}};
+    }
     permit blocking_acquire(std::size_t n = 1);
+    std::expected<permit, wait_error> blocking_acquire(std::size_t n, stop_token token);
     std::expected<permit, wait_error> blocking_acquire_until(std::size_t n, time_point deadline,
                                                              stop_token token = {});
+    std::expected<permit, wait_error> blocking_acquire_for(std::size_t n, clock::duration patience,
+                                                           stop_token token = {});
 
     void release(std::size_t n = 1) noexcept {
         serve([&] { available_ = available_ + n; });
@@ -95,23 +106,20 @@ class permits final : wait_queue {
 
 inline permits::permit permits::acquire_op::take() noexcept { return permit{from_, needed_}; }
 
-inline wait<permits::acquire_op> permits::acquire(std::size_t n) noexcept {
-    return wait{acquire_op{*this, n}};
-}
-inline bounded_wait<permits::acquire_op> permits::acquire(std::size_t n,
-                                                          stop_token token) noexcept {
-    return {acquire_op{*this, n}, token};
-}
-inline bounded_wait<permits::acquire_op> permits::acquire_until(std::size_t n, time_point deadline,
-                                                                stop_token token) noexcept {
-    return {acquire_op{*this, n}, deadline, token};
-}
 inline permits::permit permits::blocking_acquire(std::size_t n) {
     return blocking_wait(acquire_op{*this, n});
 }
+inline std::expected<permits::permit, wait_error> permits::blocking_acquire(std::size_t n,
+                                                                            stop_token token) {
+    return blocking_wait(acquire_op{*this, n}, token);
+}
 inline std::expected<permits::permit, wait_error> permits::blocking_acquire_until(
     std::size_t n, time_point deadline, stop_token token) {
-    return blocking_wait(acquire_op{*this, n}, deadline, token);
+    return blocking_wait(acquire_op{*this, n}, {deadline, token});
+}
+inline std::expected<permits::permit, wait_error> permits::blocking_acquire_for(
+    std::size_t n, clock::duration patience, stop_token token) {
+    return blocking_wait(acquire_op{*this, n}, {patience, token});
 }
 
 }  // namespace rondo::test

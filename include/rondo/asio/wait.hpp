@@ -2,7 +2,7 @@
 //
 //   boost::asio::awaitable<void> client(semaphore& limit) {
 //       auto permit = co_await limit.acquire();             // throws when it is cancelled
-//       auto maybe = co_await limit.acquire_for(10ms);      // expected<permit, wait_error>
+//       auto maybe = co_await limit.acquire_for(1, 10ms);   // does not throw: a value
 //   }
 //   limit.acquire()([](std::exception_ptr, rondo::asio::granted<permit>) { ... });
 //

@@ -172,7 +172,7 @@ class [[nodiscard("destroying the handle detaches the task")]] join_handle {
         return {detail::join_op<T>{joined()}, token};
     }
     bounded_wait<detail::join_op<T>> join_until(time_point deadline, stop_token t = {}) noexcept {
-        return {detail::join_op<T>{joined()}, deadline, t};
+        return {detail::join_op<T>{joined()}, {deadline, t}};
     }
     std::expected<T, wait_error> blocking_join() {
         return blocking_wait(detail::join_op<T>{joined()});

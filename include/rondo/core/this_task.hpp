@@ -14,7 +14,6 @@
 
 #include <coroutine>
 #include <expected>
-#include <optional>
 #include <type_traits>
 
 #include "rondo/core/detail/foreign_wait.hpp"
@@ -78,36 +77,21 @@ class sleep_op : public waiter {
     empty_queue queue_;
 };
 
-// When a sleep ends: a moment, or so long after it was awaited.
-class sleep_end {
-  public:
-    explicit sleep_end(time_point moment) noexcept : moment_(moment) {}
-    explicit sleep_end(clock::duration delay) noexcept : delay_(delay) {}
-
-    time_point seen_from(timer_service& timers) const noexcept {
-        return delay_ ? later(timers.now(), *delay_) : moment_;
-    }
-
-  private:
-    time_point moment_{};
-    std::optional<clock::duration> delay_;
-};
-
 // Wait is task_wait or foreign_wait. For a sleep the deadline is success.
 template <template <class, class> class Wait>
 class sleep_awaiter {
   public:
     template <class... Task>
-    sleep_awaiter(sleep_end end, stop_token token, Task&... task) noexcept
-        : end_(end), bounds_{time_point::max(), token}, wait_(op_, task..., bounds_) {}
+    sleep_awaiter(time_limit end, stop_token token, Task&... task) noexcept
+        : end_(end), bounds_(token), wait_(op_, task..., bounds_) {}
 
     bool await_ready() const noexcept { return false; }
     template <class Promise>
     auto await_suspend(std::coroutine_handle<Promise> h) noexcept {
         if constexpr (std::is_base_of_v<promise_base, Promise>) {
-            bounds_.deadline = end_.seen_from(h.promise().env().timers());
+            bounds_.limit = end_.seen_from(h.promise().env().timers().now());
         } else {
-            bounds_.deadline = end_.seen_from(resumption_place(h).timers());
+            bounds_.limit = end_.seen_from(resumption_place(h).timers().now());
         }
         return wait_.await_suspend(h);
     }
@@ -118,7 +102,7 @@ class sleep_awaiter {
     }
 
   private:
-    sleep_end end_;
+    time_limit end_;
     sleep_op op_;
     wait_bounds bounds_;
     Wait<sleep_op, wait_bounds> wait_;
@@ -135,7 +119,7 @@ class plain_sleep_awaiter : public sleep_awaiter<Wait> {
 template <template <template <class, class> class> class Awaiter>
 class [[nodiscard("a sleep does nothing until it is awaited")]] sleep {
   public:
-    sleep(sleep_end end, stop_token token) noexcept : end_(end), token_(token) {}
+    sleep(time_limit end, stop_token token) noexcept : end_(end), token_(token) {}
 
     Awaiter<task_wait> rondo_await(promise_base& task) const noexcept {
         return Awaiter<task_wait>{end_, token_, task};
@@ -145,7 +129,7 @@ class [[nodiscard("a sleep does nothing until it is awaited")]] sleep {
     }
 
   private:
-    sleep_end end_;
+    time_limit end_;
     stop_token token_;
 };
 
@@ -157,17 +141,15 @@ using stoppable_sleep = sleep<sleep_awaiter>;
 inline detail::environment_query this_environment() noexcept { return {}; }
 inline detail::yielding yield() noexcept { return {}; }
 
-inline detail::plain_sleep sleep_until(time_point when) noexcept {
-    return {detail::sleep_end{when}, {}};
-}
+inline detail::plain_sleep sleep_until(time_point when) noexcept { return {time_limit{when}, {}}; }
 inline detail::plain_sleep sleep_for(clock::duration delay) noexcept {
-    return {detail::sleep_end{delay}, {}};
+    return {time_limit{delay}, {}};
 }
 inline detail::stoppable_sleep sleep_until(time_point when, stop_token token) noexcept {
-    return {detail::sleep_end{when}, token};
+    return {time_limit{when}, token};
 }
 inline detail::stoppable_sleep sleep_for(clock::duration delay, stop_token token) noexcept {
-    return {detail::sleep_end{delay}, token};
+    return {time_limit{delay}, token};
 }
 
 }  // namespace rondo

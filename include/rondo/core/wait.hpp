@@ -8,14 +8,23 @@
 //   E    refuse(wait_error)   optional: what a bounded wait that failed gives (default: the
 //                             wait_error itself); a send gives its value back here
 //
-// and returns from its members
+// and gives its members these forms, each of them one line (n: whatever the operation takes):
 //
-//   wait<Op>          op():  the result is R. In a task, the environment's stop unwinds it.
-//   bounded_wait<Op>  op(token), op_until(deadline), op_until(deadline, token): the result is
-//                     expected<R, E>. An explicit token and a deadline end it with a value; in a
-//                     task the environment's stop still unwinds it, unless it is the very token
-//                     that was passed.
-//   blocking_wait()   blocking_op(): for plain threads, never inside an executor.
+//   op(n)                         wait<Op>          { return Op{*this, n}; }
+//   op(n, token)                  bounded_wait<Op>  { return {Op{*this, n}, token}; }
+//   op_until(n, deadline, token)  bounded_wait<Op>  { return {Op{*this, n}, {deadline, token}}; }
+//   op_for(n, duration, token)    bounded_wait<Op>  { return {Op{*this, n}, {duration, token}}; }
+//   blocking_op(n)                R                 { return blocking_wait(Op{*this, n}); }
+//   blocking_op(n, token)         expected<R, E>    { return blocking_wait(Op{*this, n}, token); }
+//   blocking_op_until, _for       expected<R, E>    the same with {deadline, token}
+//
+//   wait<Op>          the result is R. In a task, the environment's stop unwinds it.
+//   bounded_wait<Op>  the result is expected<R, E>; if R is an expected<V, E> already, it is R.
+//                     An explicit token and a time limit end it with a value; in a task the
+//                     environment's stop still unwinds it, unless it is the very token that was
+//                     passed. A duration counts from when it begins to wait, by the clock of the
+//                     place where it waits.
+//   blocking_wait()   for plain threads, never inside an executor.
 //
 // Completion beats stop and deadline: an operation that is ready, or that was granted before it
 // was withdrawn, gives its result.
@@ -64,7 +73,7 @@ concept wait_operation =
 template <class Op>
 class [[nodiscard("a wait does nothing until it is awaited")]] wait {
   public:
-    explicit wait(Op op) noexcept : op_(std::move(op)) { static_assert(wait_operation<Op>); }
+    wait(Op op) noexcept : op_(std::move(op)) { static_assert(wait_operation<Op>); }
 
     detail::task_wait<Op, detail::no_bounds> rondo_await(detail::promise_base& task) && noexcept {
         return {op_, task, detail::no_bounds{}};
@@ -84,12 +93,9 @@ class [[nodiscard("a wait does nothing until it is awaited")]] wait {
 template <class Op>
 class [[nodiscard("a wait does nothing until it is awaited")]] bounded_wait {
   public:
-    bounded_wait(Op op, time_point deadline, stop_token token = {}) noexcept
-        : op_(std::move(op)), bounds_{deadline, token} {
+    bounded_wait(Op op, wait_bounds bounds) noexcept : op_(std::move(op)), bounds_(bounds) {
         static_assert(wait_operation<Op>);
     }
-    bounded_wait(Op op, stop_token token) noexcept
-        : bounded_wait(std::move(op), time_point::max(), token) {}
 
     detail::task_wait<Op, wait_bounds> rondo_await(detail::promise_base& task) && noexcept {
         return {op_, task, bounds_};
@@ -112,8 +118,8 @@ auto blocking_wait(Op op) {
 }
 
 template <wait_operation Op>
-auto blocking_wait(Op op, time_point deadline, stop_token token = {}) {
-    detail::thread_wait<Op, wait_bounds> w{op, wait_bounds{deadline, token}};
+auto blocking_wait(Op op, wait_bounds bounds) {
+    detail::thread_wait<Op, wait_bounds> w{op, bounds};
     return w.get();
 }
 

@@ -190,12 +190,12 @@ class [[nodiscard("use execute() for a job without a result")]] job_result {
         return {detail::get_op<T>{*state_}, token};
     }
     bounded_wait<detail::get_op<T>> get_until(time_point deadline, stop_token t = {}) noexcept {
-        return {detail::get_op<T>{*state_}, deadline, t};
+        return {detail::get_op<T>{*state_}, {deadline, t}};
     }
     std::expected<T, job_lost> blocking_get() { return blocking_wait(detail::get_op<T>{*state_}); }
     std::expected<std::expected<T, job_lost>, wait_error> blocking_get_until(time_point deadline,
                                                                              stop_token t = {}) {
-        return blocking_wait(detail::get_op<T>{*state_}, deadline, t);
+        return blocking_wait(detail::get_op<T>{*state_}, {deadline, t});
     }
 
   private:

@@ -271,6 +271,45 @@ TEST(BoundedWait, TimesOutAtItsDeadlineAndNotBefore) {
     EXPECT_FALSE(p.awaited());
 }
 
+TEST(BoundedWait, ADurationCountsFromWhenItBeginsToWait) {
+    manual_loop loop;
+    permits p{0};
+    auto t = spawn(loop, [](permits& q) -> task<outcome> {
+        auto waiting = q.acquire_for(1, 10ms);
+        co_await sleep_for(1h);
+        co_return co_await std::move(waiting);
+    }(p));
+    loop.advance(1h + 10ms - 1ns);
+    EXPECT_FALSE(t.ended());
+    loop.advance(1ns);
+    EXPECT_EQ(t.blocking_join().value().error(), wait_error::timed_out);
+}
+
+TEST(BoundedWait, ALongestDurationIsNoLimit) {
+    manual_loop loop;
+    permits p{0};
+    auto t = spawn(loop, [](permits& q) -> task<outcome> {
+        co_return co_await q.acquire_for(1, clock::duration::max());
+    }(p));
+    loop.advance(24h);
+    p.release();
+    loop.run_ready();
+    EXPECT_TRUE(t.blocking_join().value().has_value());
+}
+
+TEST(BoundedWait, ADurationOfNothingEndsItUnlessItIsReady) {
+    manual_loop loop;
+    permits empty{0}, ready{1};
+    auto const at_once = [](permits& q) -> task<outcome> {
+        co_return co_await q.acquire_for(1, 0ns);
+    };
+    auto refused = spawn(loop, at_once(empty));
+    auto served = spawn(loop, at_once(ready));
+    EXPECT_EQ(loop.run_ready(), 2U) << "neither waits";
+    EXPECT_EQ(refused.blocking_join().value().error(), wait_error::timed_out);
+    EXPECT_TRUE(served.blocking_join().value().has_value());
+}
+
 TEST(BoundedWait, GrantedBeforeItsDeadlineItLeavesNoTimerBehind) {
     manual_loop loop;
     permits p{0};
@@ -325,72 +364,6 @@ TEST(BoundedWait, OfDeadlineAndTokenTheFirstToAskIsNamed) {
     EXPECT_EQ(by_deadline.blocking_join().value().error(), wait_error::timed_out);
 }
 
-// --- a primitive that gives back what it could not take --------------------------------------
-
-// One place for one value: put() waits for the place, take() for the value.
-class place final : wait_queue {
-  public:
-    class put_op : public waiter {
-      public:
-        put_op(place& to, std::string value) noexcept
-            : waiter(to), to_(to), value_(std::move(value)) {}
-        bool ready() noexcept {
-            std::lock_guard const guard{to_.lock()};
-            return !to_.has_waiters() && to_.store(*this);
-        }
-        void take() noexcept {}
-        void hand_on() noexcept {}
-        std::pair<wait_error, std::string> refuse(wait_error why) noexcept {
-            return {why, std::move(value_)};
-        }
-
-      private:
-        friend place;
-        place& to_;
-        std::string value_;
-    };
-
-    bounded_wait<put_op> put(std::string value, stop_token token) noexcept {
-        return {put_op{*this, std::move(value)}, token};
-    }
-    std::string remove() noexcept {
-        std::string out;
-        serve([&] { out = std::exchange(value_, std::nullopt).value(); });
-        return out;
-    }
-
-  private:
-    bool store(put_op& op) noexcept {
-        if (value_) return false;
-        value_ = std::move(op.value_);
-        return true;
-    }
-    bool grant(waiter& first) noexcept override { return store(static_cast<put_op&>(first)); }
-
-    std::optional<std::string> value_;
-};
-
-TEST(BoundedWait, AnOperationMayGiveBackWhatItCouldNotDeliver) {
-    manual_loop loop;
-    place p;
-    stop_source source;
-    auto const put = [](place& to, std::string s, stop_token token) -> task<std::string> {
-        auto r = co_await to.put(std::move(s), token);
-        co_return r ? std::string{"delivered"} : "refused " + r.error().second;
-    };
-    auto a = spawn(loop, put(p, "a", {}));
-    auto b = spawn(loop, put(p, "b", {}));
-    auto c = spawn(loop, put(p, "c", source.token()));
-    loop.run_ready();
-    source.request_stop();
-    EXPECT_EQ(p.remove(), "a");
-    loop.run_ready();
-    EXPECT_EQ(p.remove(), "b");
-    EXPECT_EQ(a.blocking_join().value(), "delivered");
-    EXPECT_EQ(b.blocking_join().value(), "delivered");
-    EXPECT_EQ(c.blocking_join().value(), "refused c");
-}
-
 // --- plain threads ---------------------------------------------------------------------------
 
 TEST(BlockingWait, AThreadAndATaskTakeTurnsAtOneObject) {
@@ -419,6 +392,14 @@ TEST(BlockingWait, TimesOutInRealTime) {
     EXPECT_FALSE(p.awaited());
 }
 
+TEST(BlockingWait, ADurationCountsFromWhenItBeginsToWait) {
+    permits p{0};
+    time_point const began = clock::now();
+    outcome const r = p.blocking_acquire_for(1, 5ms);  // real time: the thread sleeps
+    EXPECT_GE(clock::now(), began + 5ms);
+    EXPECT_EQ(r.error(), wait_error::timed_out);
+}
+
 TEST(BlockingWait, AThreadThatTimesOutAtTheHeadLetsFollowersGo) {
     manual_loop loop;
     permits p{1};
@@ -442,7 +423,7 @@ TEST(BlockingWait, ATokenEndsItFromAnotherThread) {
     stop_source source;
     std::optional<wait_error> why;
     std::thread thread{[&] {
-        outcome const r = p.blocking_acquire_until(1, time_point::max(), source.token());
+        outcome const r = p.blocking_acquire(1, source.token());
         why = r.error();
     }};
     while (!p.awaited()) std::this_thread::yield();

@@ -27,13 +27,19 @@ class thread_wait {
         } else {
             stop_withdrawal stop{op_, wait_state::interrupted};
             stop.arm(bounds_.token);
-            if (!op_.enter() && !parker_.park_until(bounds_.deadline)) {
+            time_point const deadline = until();
+            if (!op_.enter() && !parker_.park_until(deadline)) {
                 // Whoever was faster than withdraw(), or withdraw() itself, un-parks us.
                 op_.withdraw(wait_state::timed_out);
                 parker_.park();
             }
             stop.disarm();
         }
+    }
+
+    time_point until() const noexcept {
+        if (bounds_.limit.unlimited()) return time_point::max();
+        return bounds_.limit.seen_from(clock::now());
     }
 
     Op& op_;

@@ -16,8 +16,32 @@
 
 namespace rondo {
 
+// Until when: a moment, or so long after it began; else for ever.
+class time_limit {
+  public:
+    constexpr time_limit() = default;
+    constexpr time_limit(time_point moment) noexcept : ticks_(moment.time_since_epoch()) {}
+    constexpr time_limit(clock::duration patience) noexcept : ticks_(patience), relative_(true) {}
+
+    constexpr bool unlimited() const noexcept { return ticks_ == clock::duration::max(); }
+    time_point seen_from(time_point beginning) const noexcept {
+        return relative_ ? later(beginning, ticks_) : time_point{ticks_};
+    }
+
+  private:
+    clock::duration ticks_ = clock::duration::max();
+    bool relative_ = false;
+};
+
+// What a caller sets to a wait.
 struct wait_bounds {
-    time_point deadline = time_point::max();
+    wait_bounds(stop_token asks) noexcept : token(asks) {}
+    wait_bounds(time_point deadline, stop_token asks = {}) noexcept
+        : limit(deadline), token(asks) {}
+    wait_bounds(clock::duration patience, stop_token asks = {}) noexcept
+        : limit(patience), token(asks) {}
+
+    time_limit limit;
     stop_token token;
 };
 
@@ -51,8 +75,10 @@ class deadline_withdrawal : timer {
   public:
     explicit deadline_withdrawal(waiter& w) noexcept : timer(&fired), waiter_(w) {}
 
-    void arm(timer_service& timers, time_point at) noexcept {
-        if (timers.now() >= at) {
+    void arm(timer_service& timers, time_limit limit) noexcept {
+        time_point const now = timers.now();
+        time_point const at = limit.seen_from(now);
+        if (now >= at) {
             waiter_.withdraw(wait_state::timed_out);
             return;
         }
@@ -100,7 +126,7 @@ class bound_hooks {
     template <class Timers>
     void arm(Timers timers) noexcept {
         stop_.arm(bounds_.token);
-        if (bounds_.deadline != time_point::max()) deadline_.arm(timers(), bounds_.deadline);
+        if (!bounds_.limit.unlimited()) deadline_.arm(timers(), bounds_.limit);
     }
     void disarm() noexcept {
         stop_.disarm();
@@ -117,27 +143,42 @@ template <class Bounds>
 using hooks_of =
     std::conditional_t<std::is_same_v<Bounds, no_bounds>, no_bounds::hooks, bound_hooks>;
 
+// What a bounded wait gives: expected<R, E>, where R is what take() gives and E what refuse() does.
+// If R is an expected with that E itself, it is R: one result with one list of errors.
+template <class R, class E>
+struct expected_of {
+    using type = std::expected<R, E>;
+};
+template <class V, class E>
+struct expected_of<std::expected<V, E>, E> {
+    using type = std::expected<V, E>;
+};
+
 template <class Op>
-auto refusal(Op& op, wait_error why) {
-    if constexpr (requires { op.refuse(why); }) {
-        return op.refuse(why);
-    } else {
-        return why;
-    }
-}
+struct bounded_result {
+    using type = std::expected<decltype(std::declval<Op&>().take()), wait_error>;
+    static wait_error refusal(Op&, wait_error why) noexcept { return why; }
+};
+template <class Op>
+requires requires(Op& op, wait_error why) { op.refuse(why); }
+struct bounded_result<Op> {
+    using error = decltype(std::declval<Op&>().refuse(wait_error::stopped));
+    using type = expected_of<decltype(std::declval<Op&>().take()), error>::type;
+    static error refusal(Op& op, wait_error why) { return op.refuse(why); }
+};
 
 // The result of a decided operation, in the form its bounds ask for.
 template <class Bounds, class Op>
 auto result_of(Op& op) {
-    using value = decltype(op.take());
-    using result = std::expected<value, decltype(refusal(op, wait_error::stopped))>;
+    using bounded = bounded_result<Op>;
+    using result = bounded::type;
     if constexpr (std::is_same_v<Bounds, no_bounds>) {
         return op.take();
     } else if (op.state() == wait_state::interrupted) {
-        return result{std::unexpect, refusal(op, wait_error::stopped)};
+        return result{std::unexpect, bounded::refusal(op, wait_error::stopped)};
     } else if (op.state() == wait_state::timed_out) {
-        return result{std::unexpect, refusal(op, wait_error::timed_out)};
-    } else if constexpr (std::is_void_v<value>) {
+        return result{std::unexpect, bounded::refusal(op, wait_error::timed_out)};
+    } else if constexpr (std::is_void_v<decltype(op.take())>) {
         op.take();
         return result{};
     } else {
