@@ -18,11 +18,17 @@
 //  W8  decided  -> same       leave()     owner's       nothing: the wake-up is still owed
 //  W9  granted  -> (taken)    take() or   owner's       hand_on() if the frame is destroyed
 //                             hand_on()                 before it could take
+//  W10 idle     -> enlisted   enlist()    owner's       owner runs on, with a place in line
+//  W11 enlisted -> waiting    enter()     owner's       owner suspends
+//  W12 enlisted -> decided    serve(),    any           as W3, W4 and W7, but it is not woken:
+//                             withdraw(),               enlist() or enter() tells
+//                             leave()
 //
 // (withdrawn = stopped, interrupted or timed_out.)
 //
 // Who owns the frame
 //   idle       the owner: it runs.
+//   enlisted   the owner: it runs. Nobody touches the waiter without the lock.
 //   waiting    the queue: the owner is suspended. The owner may come back only through leave().
 //   decided    whoever decided, from its unlock until its call of the waker; then the executor
 //              (or the un-parked thread), which is the owner again. Between the two nobody else
@@ -35,12 +41,14 @@
 //              wake-up and before the frame goes; removal waits for a call that is under way.
 //
 // Invariants
-//   I1  a waiter is in the list if and only if its state is `waiting`.
+//   I1  a waiter is in the list if and only if its state is `waiting` or `enlisted`.
 //   I2  state_ changes only under the lock.
 //   I3  while the lock is free, the first waiter in the list cannot be granted: whoever changed
 //       what grant() looks at, or removed the first waiter, has run grant_all() before unlocking.
+//       But for serve_in_batches(): between two batches those at the front are owed() a grant, and
+//       get it from whoever comes first: the next batch, a serve(), or their withdrawal.
 //   I4  a waker is called exactly once for each time enter() returned false and leave() did not
-//       return true; never under the lock.
+//       return true; never under the lock. Nobody is woken who is only enlisted.
 //   I5  after its waker was called a waiter is not touched: its successor is read before.
 #include "rondo/core/waiter.hpp"
 
@@ -83,35 +91,101 @@ wait_queue::~wait_queue() {
     RONDO_ASSERT(waiters_.empty(), "a primitive is destroyed after everyone has left it");
 }
 
-bool wait_queue::enter(waiter& w) noexcept {
-    std::lock_guard const guard{lock_};
-    if (w.state_ != wait_state::idle) return true;  // W5
-    if (waiters_.empty() && grant(w)) {             // W1; nobody overtakes those in line
-        w.state_ = wait_state::granted;
-        return true;
+namespace {
+
+// How many are granted before the lock is let go; in a checked build few enough to be explored.
+constexpr int batch = checked_build ? 2 : 32;
+
+bool in_line(wait_state s) noexcept {
+    return s == wait_state::waiting || s == wait_state::enlisted;
+}
+
+}  // namespace
+
+// Those to be woken, linked by next_, in the order in which they were granted.
+class wait_queue::wake_list {
+  public:
+    waiter* first() const noexcept { return first_; }
+    void add(waiter& w) noexcept {
+        w.next_ = nullptr;
+        if (last_ != nullptr) {
+            last_->next_ = &w;
+        } else {
+            first_ = &w;
+        }
+        last_ = &w;
     }
-    waiters_.push_back(w);  // W2
-    w.state_ = wait_state::waiting;
+
+  private:
+    waiter* first_ = nullptr;
+    waiter* last_ = nullptr;
+};
+
+bool wait_queue::enter(waiter& w, wait_state as) noexcept {
+    std::lock_guard const guard{lock_};
+    if (w.state_ == wait_state::idle) {
+        // W1; nobody overtakes those in line, but for what is its own
+        if ((waiters_.empty() || owed(w)) && grant(w)) {
+            w.state_ = wait_state::granted;
+            return true;
+        }
+        waiters_.push_back(w);  // W2, W10
+    } else if (w.state_ != wait_state::enlisted) {
+        return true;  // W5
+    }
+    w.state_ = as;  // W11
     return false;
 }
 
-// Grants from the front while it can. Returns those granted, chained by next_, in their order.
+// Takes a waiter that grant() has granted out of the line.
+void wait_queue::take_off(waiter& w, wake_list& granted) noexcept {
+    bool const sleeps = w.state_ == wait_state::waiting;
+    waiters_.remove(w);
+    w.state_ = wait_state::granted;  // W3
+    if (sleeps) granted.add(w);      // else W12
+}
+
+// Grants from the front while it can. Returns those to be woken.
 waiter* wait_queue::grant_all() noexcept {
-    waiter* chain = nullptr;
-    waiter* last = nullptr;
+    wake_list granted;
     while (waiter* const first = waiters_.front()) {
         if (!grant(*first)) break;
-        waiters_.remove(*first);
-        first->state_ = wait_state::granted;  // W3
-        first->next_ = nullptr;
-        if (last != nullptr) {
-            last->next_ = first;
-        } else {
-            chain = first;
-        }
-        last = first;
+        take_off(*first, granted);
     }
-    return chain;
+    return granted.first();
+}
+
+waiter* wait_queue::grant_last() noexcept {
+    waiter* const last = waiters_.back();
+    if (last == nullptr || !grant(*last)) return grant_all();
+    wake_list granted;
+    take_off(*last, granted);
+    waiter* const others = grant_all();  // I3
+    if (granted.first() == nullptr) return others;
+    last->next_ = others;
+    return last;
+}
+
+// True: there may be more to be granted.
+bool wait_queue::grant_batch(waiter*& granted) noexcept {
+    wake_list some;
+    for (int i = 0; i < batch && has_waiters() && grant(*waiters_.front()); ++i) {
+        take_off(*waiters_.front(), some);
+    }
+    granted = some.first();
+    waiter* const next = waiters_.front();
+    return next != nullptr && owed(*next);
+}
+
+bool wait_queue::serve_batch() noexcept {
+    waiter* granted = nullptr;
+    bool more = false;
+    {
+        std::lock_guard const guard{lock_};
+        more = grant_batch(granted);
+    }
+    wake(granted);
+    return more;
 }
 
 // Removes a waiter that waits; returns those whom its leaving lets go.
@@ -123,28 +197,40 @@ waiter* wait_queue::take_out(waiter& w) noexcept {
 }
 
 bool wait_queue::withdraw(waiter& w, wait_state why) noexcept {
-    waiter* granted = nullptr;
+    waiter* woken = nullptr;
+    bool withdrawn = true;
     {
         std::lock_guard const guard{lock_};
         if (w.state_ == wait_state::idle) {  // W5
             w.state_ = why;
             return true;
         }
-        if (w.state_ != wait_state::waiting) return false;  // W6
-        granted = take_out(w);                              // W4
-        w.state_ = why;
-        w.next_ = granted;
+        if (!in_line(w.state_)) return false;  // W6
+        if (owed(w) && grant(w)) {             // I3
+            wake_list self;
+            take_off(w, self);
+            woken = self.first();
+            withdrawn = false;
+        } else {
+            bool const sleeps = w.state_ == wait_state::waiting;
+            woken = take_out(w);  // W4
+            w.state_ = why;
+            if (sleeps) {  // else W12
+                w.next_ = woken;
+                woken = &w;
+            }
+        }
     }
-    wake(&w);
-    return true;
+    wake(woken);
+    return withdrawn;
 }
 
 bool wait_queue::leave(waiter& w) noexcept {
     waiter* granted = nullptr;
     {
         std::lock_guard const guard{lock_};
-        if (w.state_ != wait_state::waiting) return false;  // W8
-        granted = take_out(w);                              // W7
+        if (!in_line(w.state_)) return false;  // W8
+        granted = take_out(w);                 // W7
         w.state_ = wait_state::idle;
     }
     wake(granted);

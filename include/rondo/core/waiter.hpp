@@ -8,7 +8,8 @@
 //                past a waiter that is still there. Granted or withdrawn is decided exactly once,
 //                under the queue's lock; what was granted first stays granted. A waiter that
 //                leaves gives back what it had been promised in part, and if it was first in line
-//                those behind it that now fit are granted at once.
+//                those behind it that now fit are granted at once. (A primitive may except who is
+//                owed something whatever its place, and may serve the last in line first.)
 // Resumption     through the waiter's waker, once, with no lock held. A waiter that was decided
 //                inside enter() or left by itself is not woken.
 // Thread safety  enter() and leave() belong to the waiter's owner; everything else may be called
@@ -32,7 +33,8 @@ class wait_queue;
 
 enum class wait_state : std::uint8_t {
     idle,         // not in the queue and not decided
-    waiting,      // in the queue
+    enlisted,     // in the queue, and its owner runs on
+    waiting,      // in the queue, and its owner sleeps
     granted,      // has what it asked for
     stopped,      // the environment's stop token asked
     interrupted,  // an explicit stop token asked
@@ -53,6 +55,10 @@ class waiter {
     // True: decided, state() says how; the owner goes on. False: the waker will be called once;
     // the owner must not touch the waiter before that, other than through leave().
     [[nodiscard("who waits must not go on")]] bool enter() noexcept;
+
+    // The same, but the owner runs on: no waker is called, and enlist() or enter() tells when it
+    // was decided. Whoever enlisted must leave() before the waiter goes.
+    [[nodiscard("a decided waiter waits no more")]] bool enlist() noexcept;
 
     // Ends the wait as `why` if nothing has ended it yet; false when it was decided already.
     // Before enter() it makes enter() return at once.
@@ -78,6 +84,7 @@ class waiter_list {
   public:
     bool empty() const noexcept { return first_ == nullptr; }
     waiter* front() const noexcept { return first_; }
+    waiter* back() const noexcept { return last_; }
     void push_back(waiter& w) noexcept;
     void remove(waiter& w) noexcept;
 
@@ -95,13 +102,17 @@ class wait_queue {
     wait_queue() = default;
     ~wait_queue();
 
-    // Both are called under the lock: no blocking, no throwing, no user code, no waking.
+    // These are called under the lock: no blocking, no throwing, no user code, no waking.
     //
     // Takes what the waiter first in line needs, if it is there. May take a part and keep note
     // of it in the waiter (permits accrue to the head).
     virtual bool grant(waiter& first) noexcept = 0;
     // Takes back the part that a withdrawn waiter had accrued.
     virtual void give_back(waiter&) noexcept {}
+    // Whether it can be granted whoever is in line before it: what it waits for came to all who
+    // waited then, and so to it. It is asked of a waiter that enters behind others, and of one that
+    // is withdrawn.
+    virtual bool owed(waiter&) noexcept { return false; }
 
     // Changes the primitive's state under the lock, grants whoever can be granted then, and
     // wakes them after it. Destroy no user value inside `change`: move it out.
@@ -116,25 +127,64 @@ class wait_queue {
         wake(granted);
     }
 
+    // The same, but the change is offered first to the waiter last in line.
+    template <class Change>
+    void serve_last(Change change) noexcept {
+        waiter* granted = nullptr;
+        {
+            std::lock_guard const guard{lock_};
+            change();
+            granted = grant_last();
+        }
+        wake(granted);
+    }
+
+    // The same as serve(), for a change that lets many go: grants and wakes a few of them at a
+    // time, with the lock free in between. Until it is their turn they are owed() the grant. The
+    // primitive outlives the call.
+    template <class Change>
+    void serve_in_batches(Change change) noexcept {
+        waiter* granted = nullptr;
+        bool more = false;
+        {
+            std::lock_guard const guard{lock_};
+            change();
+            more = grant_batch(granted);
+        }
+        wake(granted);
+        while (more) more = serve_batch();
+    }
+
     // For the primitive's own reads and changes that can grant nobody anything.
     short_lock& lock() noexcept { return lock_; }
     bool has_waiters() const noexcept { return !waiters_.empty(); }  // under the lock
+    // Whether it is in line and nobody else is.
+    bool is_only(waiter const& w) const noexcept {
+        return waiters_.front() == &w && waiters_.back() == &w;
+    }
 
   private:
     friend class waiter;
 
-    bool enter(waiter& w) noexcept;
+    class wake_list;
+
+    bool enter(waiter& w, wait_state as) noexcept;
     bool withdraw(waiter& w, wait_state why) noexcept;
     bool leave(waiter& w) noexcept;
     waiter* take_out(waiter& w) noexcept;
+    void take_off(waiter& w, wake_list& granted) noexcept;
     waiter* grant_all() noexcept;
+    waiter* grant_last() noexcept;
+    bool grant_batch(waiter*& granted) noexcept;
+    bool serve_batch() noexcept;
     static void wake(waiter* chain) noexcept;
 
     short_lock lock_;
     waiter_list waiters_;
 };
 
-inline bool waiter::enter() noexcept { return queue_->enter(*this); }
+inline bool waiter::enter() noexcept { return queue_->enter(*this, wait_state::waiting); }
+inline bool waiter::enlist() noexcept { return queue_->enter(*this, wait_state::enlisted); }
 inline bool waiter::withdraw(wait_state why) noexcept { return queue_->withdraw(*this, why); }
 inline bool waiter::leave() noexcept { return queue_->leave(*this); }
 
