@@ -28,6 +28,10 @@ bool parker::park_until(time_point deadline) noexcept {
         if (consume()) return true;
         spin_pause();
     }
+    return sleep_until(deadline);
+}
+
+bool parker::sleep_until(time_point deadline) noexcept {
     std::uint32_t expected = empty;
     // relaxed: `asleep` tells nothing but itself; on failure take_token() acquires
     if (!word_.compare_exchange_strong(expected, asleep, std::memory_order_relaxed,

@@ -7,7 +7,10 @@
 //       asleep      parked, or about to be
 //
 //   and a worker that is woken wakes up searching: until it has found something or lies down
-//   again, nobody else is woken.
+//   again, nobody else is woken. But the system may leave it without a processor for as long as
+//   it likes, tens of milliseconds on a busy machine, and it need not be the only processor. So
+//   when jobs pile up although somebody searches one more is woken, and again each time that
+//   twice as many wait.
 //
 // Invariants, while the lock is free
 //   I1  a job here and a sleeper imply a searcher. A push that finds sleepers and no searcher makes
@@ -35,6 +38,10 @@ namespace {
 
 constexpr std::size_t largest_ring = 65536;  // half a megabyte
 constexpr std::size_t largest_share = 32;
+
+// So many jobs may wait for whoever searches. A searcher that has a processor looks here about
+// once in a microsecond, and takes a share of what it finds.
+constexpr std::size_t patience = checked_build ? 4 : 16;
 
 }  // namespace
 
@@ -80,10 +87,13 @@ void intake::publish_idle() noexcept {
     idle_.store(asleep_ != nullptr && searching_ == 0, std::memory_order_seq_cst);  // I2
 }
 
+// Whether one more should be woken although somebody searches.
+bool intake::behind() const noexcept { return size() >= patience && std::has_single_bit(size()); }
+
 // One of the sleepers, if somebody has to be woken; it counts as searching from now on.
 seat* intake::choose_one_to_wake() noexcept {
     seat* const first = asleep_;
-    if (first == nullptr || searching_ != 0) return nullptr;
+    if (first == nullptr || (searching_ != 0 && !behind())) return nullptr;
     asleep_ = first->next_asleep_.read();
     first->asleep_ = false;
     first->searching_ = true;

@@ -2,7 +2,9 @@
 //
 // EXPECT_HOLDS(scenario) explores it exhaustively within a preemption bound of 3, or of
 // RONDO_PREEMPTIONS, and prints how many executions that took. EXPECT_HOLDS(scenario, 1) does with
-// one preemption fewer, for scenarios of more threads.
+// one preemption fewer, for scenarios of more threads. EXPECT_HOLDS_AT_RANDOM(scenario) is for
+// those with so many that even no preemption is too much: schedules at random (PCT), from the seed
+// that it prints and takes.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,6 +14,7 @@
 #include <functional>
 
 #include "rondo/check/check.hpp"
+#include "support/seed.hpp"
 
 namespace rondo::test {
 
@@ -33,6 +36,18 @@ inline void expect_holds(std::function<void()> const& scenario, int fewer = 0) {
                 found.executions_per_second);
 }
 
+inline void expect_holds_at_random(std::function<void()> const& scenario) {
+    check::options how;
+    how.mode = check::search::pct;
+    how.seed = seed(1);
+    how.max_executions = 50'000;
+    check::report const found = check::explore(how, scenario);
+    EXPECT_TRUE(found.ok) << found.error << "\nRONDO_SCHEDULE=" << found.schedule;
+    std::printf("[  explored] %llu executions at random, %.0f a second\n",
+                static_cast<unsigned long long>(found.executions), found.executions_per_second);
+}
+
 }  // namespace rondo::test
 
 #define EXPECT_HOLDS(...) ::rondo::test::expect_holds(__VA_ARGS__)
+#define EXPECT_HOLDS_AT_RANDOM(...) ::rondo::test::expect_holds_at_random(__VA_ARGS__)

@@ -21,11 +21,15 @@ class parker {
     parker(parker const&) = delete;
     parker& operator=(parker const&) = delete;
 
+    // Looks for the wake-up for some microseconds before it sleeps.
     void park() noexcept { (void)park_until(time_point::max()); }
+    // Sleeps at once: for a thread that has looked around for long enough.
+    void sleep() noexcept { (void)sleep_until(time_point::max()); }
 
     // False when the deadline passed first. A deadline that has passed still takes a wake-up
     // that is already there.
     bool park_until(time_point deadline) noexcept;
+    bool sleep_until(time_point deadline) noexcept;
 
     void unpark() noexcept {
         // release: pairs with the acquire in take_token(). Past the exchange only the word's

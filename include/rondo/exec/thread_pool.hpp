@@ -24,8 +24,9 @@
 // Memory order   what happens before a job is accepted is visible to it.
 // Destruction    runs what was accepted, and what that submits, and joins; workers end in
 //                parallel. Nobody may be calling a member then, jobs excepted. Not in a job.
-// Idle           workers look around for some microseconds, then sleep. A submit wakes one worker
-//                at most, and none when one is looking around.
+// Idle           workers look around for some microseconds, then sleep; one that has found nothing
+//                that way for a while sleeps sooner. A submit wakes one worker at most, and none
+//                when one is looking around, unless jobs pile up all the same.
 // Allocation     one block a job, recycled across threads.
 // Example        examples/exec/word_count.cpp
 #pragma once

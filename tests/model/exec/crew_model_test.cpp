@@ -168,6 +168,46 @@ void two_jobs_need_two_workers(dispatch how) {
 TEST(CrewModel, TwoJobsHaveTwoWorkersUpShared) { two_jobs_need_two_workers(dispatch::shared); }
 TEST(CrewModel, TwoJobsHaveTwoWorkersUpStealing) { two_jobs_need_two_workers(dispatch::stealing); }
 
+// Three jobs, none of which ends before all have begun: the push wakes one worker, which wakes the
+// next, and so on.
+void three_jobs_need_three_workers(dispatch how) {
+    EXPECT_HOLDS_AT_RANDOM([how] {
+        parker done;
+        atomic<int> begun{0};
+        parker one, two;
+        auto const meet = [&] {
+            switch (begun.fetch_add(1)) {
+                case 0:
+                    one.park();
+                    break;
+                case 1:
+                    two.park();
+                    break;
+                default:
+                    one.unpark();
+                    two.unpark();
+                    done.unpark();
+            }
+        };
+        doing first{meet}, second{meet}, third{meet};
+        crew c{of(how, 3, 4)};
+        crowd threads{c};
+        RONDO_CHECK_EXPECT(c.try_push(first) == outcome::accepted);
+        RONDO_CHECK_EXPECT(c.try_push(second) == outcome::accepted);
+        RONDO_CHECK_EXPECT(c.try_push(third) == outcome::accepted);
+        done.park();
+        c.close();
+        threads.join();
+    });
+}
+
+TEST(CrewModel, ThreeJobsHaveThreeWorkersUpShared) {
+    three_jobs_need_three_workers(dispatch::shared);
+}
+TEST(CrewModel, ThreeJobsHaveThreeWorkersUpStealing) {
+    three_jobs_need_three_workers(dispatch::stealing);
+}
+
 // More jobs than a worker takes at a time: what is beyond its own is not forgotten.
 TEST(CrewModel, EveryJobRunsOnceBeforeTheEnd) {
     EXPECT_HOLDS(

@@ -91,5 +91,64 @@ TEST_F(IntakeTest, NobodyIsWokenWhileSomebodySearches) {
     EXPECT_TRUE(left_search);
 }
 
+// The worker that was woken has lost its processor, as far as one can tell.
+TEST_F(IntakeTest, WhoIsWokenAndDoesNotComeIsNotWaitedForWhileJobsPileUp) {
+    std::array<idle_job, 64> many;
+    intake three{64, 3, 1};
+    thread_seat first, second, third;
+    for (thread_seat* const s : {&third, &second, &first}) {
+        ASSERT_EQ(three.lie_down(*s), intake::rest::look_again);
+    }
+    auto const push_up_to = [&](std::size_t size) {
+        while (three.size() < size) {
+            ASSERT_EQ(three.try_push(many.at(three.size())), intake::outcome::accepted);
+        }
+    };
+    push_up_to(1);
+    first.park();  // returns at once, and is not heard of again
+    push_up_to(15);
+    EXPECT_TRUE(three.get_up(second));  // it sleeps still
+    ASSERT_EQ(three.lie_down(second), intake::rest::stay_up);
+    for (std::size_t i = 0; i < 15; ++i) {
+        bool unused = false;
+        EXPECT_EQ(three.take(second, nullptr, unused), &many.at(i));
+    }
+    ASSERT_EQ(three.lie_down(second), intake::rest::park);  // as the first one searches
+    push_up_to(16);
+    EXPECT_FALSE(three.get_up(second));
+    second.park();  // returns at once
+    push_up_to(31);
+    EXPECT_TRUE(three.get_up(third));
+    bool unused = false;
+    while (three.take(third, nullptr, unused) != nullptr) {
+    }
+}
+
+// It is full, but by the time that the one who pushes would wait everything has been taken.
+TEST_F(IntakeTest, WhoIsLetInWithoutAWaitWakesASleeper) {
+    fill(4);
+    push late{intake_, jobs_[4]};
+    ASSERT_FALSE(late.ready());
+    for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(take(), &jobs_.at(i));
+    ASSERT_EQ(intake_.lie_down(seat_), intake::rest::look_again);
+    ASSERT_TRUE(late.enter());
+    EXPECT_EQ(late.take(), intake::outcome::accepted);
+    EXPECT_FALSE(intake_.get_up(seat_));  // it was woken
+    seat_.park();                         // returns at once
+    EXPECT_EQ(take(), &jobs_[4]);
+}
+
+// The worker takes the job and sleeps again, all before the one who pushed it goes on.
+TEST_F(IntakeTest, APushThatDidNotWaitWakesOnce) {
+    ASSERT_EQ(intake_.lie_down(seat_), intake::rest::look_again);
+    push accepted{intake_, jobs_[0]};
+    ASSERT_TRUE(accepted.ready());
+    seat_.park();  // returns at once
+    ASSERT_EQ(take(), &jobs_[0]);
+    ASSERT_EQ(intake_.lie_down(seat_), intake::rest::look_again);
+    EXPECT_EQ(accepted.take(), intake::outcome::accepted);
+    EXPECT_TRUE(intake_.get_up(seat_));  // nobody woke it
+}
+
 }  // namespace
 }  // namespace rondo::detail

@@ -66,6 +66,7 @@ class alignas(64) worker {
     intake& intake_;
     std::size_t const index_;
     std::uint32_t turn_ = 0;
+    std::uint32_t in_vain_ = 0;  // searches since the last one that found something
     thread_seat seat_;
     steal_queue own_;  // stealing only
 };

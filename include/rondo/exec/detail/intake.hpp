@@ -4,7 +4,8 @@
 // the one lock that a push needs anyway, so that who has to be woken is not guessed at.
 //
 // Guarantee      jobs come out in the order they went in. No job lies here while a worker sleeps
-//                and none searches. A push wakes one worker at most, and none if one searches.
+//                and none searches. A push wakes one worker at most, and none if one searches,
+//                unless jobs pile up all the same: see patience in intake.cpp.
 // Bound          `capacity` jobs. Who finds it full is refused (try_push) or waits its turn
 //                (push_op); those who wait are let in again once it has drained to one half, many
 //                at a time, since waking a thread costs as much as running hundreds of jobs.
@@ -47,7 +48,7 @@ class seat {
 // The place of a worker that does nothing else in its sleep.
 class thread_seat final : public seat {
   public:
-    void park() noexcept { parker_.park(); }
+    void park() noexcept { parker_.sleep(); }
     void unpark() noexcept override { parker_.unpark(); }
 
   private:
@@ -113,6 +114,7 @@ class intake final : wait_queue {
     bool closed() const noexcept { return refusing_ || workers_here_ == 0; }
     void add(job& j) noexcept;
     job* remove() noexcept;
+    bool behind() const noexcept;
     seat* choose_one_to_wake() noexcept;
     bool stop_searching(seat& me) noexcept;
     void publish_idle() noexcept;
@@ -153,8 +155,8 @@ class intake::push_op : public waiter {
   protected:
     // After the grant: accepted or closed.
     outcome decided() noexcept {
-        // A grant inside enter() woke nobody.
-        if (into_->idle()) into_->wake_one();
+        // A grant woke nobody; try_push() did, and whoever that was may be asleep again by now.
+        if (state() == wait_state::granted && into_->idle()) into_->wake_one();
         return outcome_;
     }
     // Whether the job belongs to the intake now; also for an operation that is given up.
