@@ -26,6 +26,7 @@ void live_tasks::add(live_task& t) noexcept {
     {
         std::lock_guard const guard{lock_};
         t.asked_ = stopping_;
+        t.list_ = this;
         link(t);
         ++size_;
         if (!stopping_) return;
@@ -34,9 +35,10 @@ void live_tasks::add(live_task& t) noexcept {
 }
 
 void live_tasks::remove(live_task& t) noexcept {
-    std::lock_guard const guard{lock_};
-    unlink(t);
-    --size_;
+    live_tasks& list = *t.list_;
+    std::lock_guard const guard{list.lock_};
+    list.unlink(t);
+    --list.size_;
 }
 
 live_task* live_tasks::next_to_ask() noexcept {
@@ -49,6 +51,12 @@ live_task* live_tasks::next_to_ask() noexcept {
     link(*t);
     t->hold();
     return t;
+}
+
+std::vector<task_trace> live_tasks::traces() const {
+    std::vector<task_trace> all;
+    for_each([&all](live_task const& t) { all.push_back(t.trace()); });
+    return all;
 }
 
 void live_tasks::stop_all() noexcept {

@@ -64,6 +64,7 @@ world::~world() {
                      "rondo: sim::world with seed %" PRIu64 ", destroyed after %" PRIu64
                      " turns with %zu live tasks, is %s\n",
                      options_.seed, turns_, live_tasks_.size(), describe(end));
+        std::fputs(to_text(dump()).c_str(), stderr);
     }
     RONDO_ASSERT(end != outcome::stuck, "a task of a destroyed sim::world ends when it is stopped");
     RONDO_ASSERT(end == outcome::finished,
@@ -81,6 +82,11 @@ world::running::running(world& w) noexcept
     w.assert_own_thread();
     RONDO_ASSERT(!w.running_, "a sim::world is not run by what runs in it");
     w.running_ = true;
+}
+
+std::vector<task_trace> world::dump() const {
+    assert_own_thread();
+    return live_tasks_.traces();
 }
 
 void world::post(job& j) noexcept {

@@ -10,6 +10,7 @@
 
 #include <utility>
 
+#include "rondo/core/live_tasks.hpp"
 #include "rondo/core/run_loop.hpp"
 #include "rondo/core/task.hpp"
 
@@ -18,20 +19,37 @@ namespace rondo {
 namespace detail {
 
 template <class T>
-class blocking_root final : result_slot<T>, resumption {
+class blocking_root final : result_slot<T>, resumption, live_task {
   public:
     blocking_root(run_loop& loop, task<T>&& child) noexcept
-        : loop_(loop), flow_(loop), env_{&loop, stop_token{}, &flow_}, child_(std::move(child)) {}
+        : live_task(child.origin()),
+          loop_(loop),
+          flow_(loop),
+          env_{&loop, stop_token{}, &flow_},
+          child_(std::move(child)) {}
 
     T run() {
         RONDO_ASSERT(executor::current() == nullptr, "block_on is for plain threads");
+        where().began(*this);
         flow_.suspend_at(*this);
         flow_.post();
         while (!ended_) loop_.run();  // somebody else may have called finish()
+        where().ended(*this);
         return this->take();
     }
 
   private:
+    executor& where() noexcept { return loop_; }
+
+    // A live task so that a trace of the loop has it too. Nobody stops it, nobody keeps it.
+    void request_stop() noexcept override {}
+    void hold() noexcept override {}
+    void let_go() noexcept override {}
+    task_trace trace() const override { return trace_of(flow_, child_.promise()); }
+
+    task_trace describe() const override {
+        return trace_from(*child_.promise(), task_trace::activity::not_begun);
+    }
     std::coroutine_handle<> on_turn() noexcept override { return child_.start(*this, env_); }
     std::coroutine_handle<> completed() noexcept override {
         ended_ = true;

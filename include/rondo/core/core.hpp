@@ -17,6 +17,7 @@
 #include "rondo/core/spawn.hpp"
 #include "rondo/core/stop.hpp"
 #include "rondo/core/task.hpp"
+#include "rondo/core/task_trace.hpp"
 #include "rondo/core/this_task.hpp"
 #include "rondo/core/timer_queue.hpp"
 #include "rondo/core/timer_wheel.hpp"

@@ -13,6 +13,8 @@
 
 namespace rondo {
 
+struct task_trace;
+
 namespace detail {
 class flow;
 }
@@ -29,7 +31,17 @@ struct environment {
 namespace detail {
 
 // Something a flow can be suspended at.
-class resumption {
+class suspension {
+  public:
+    // Where the flow is, and what it awaits there; only while it is suspended here.
+    virtual task_trace describe() const = 0;
+
+  protected:
+    ~suspension() = default;
+};
+
+// Something a flow goes on from when it is posted.
+class resumption : public suspension {
   public:
     // The flow has its turn again, on its executor: says what to run now.
     virtual std::coroutine_handle<> on_turn() noexcept = 0;
@@ -52,8 +64,12 @@ class flow : job {
 
     executor& where() const noexcept { return *where_; }
 
-    // To be called before anything can wake the flow.
-    void suspend_at(resumption& r) noexcept { at_ = &r; }
+    // To be called before anything can wake the flow. One that will be posted is suspended at a
+    // resumption; others are gone on with past the flow, and say so.
+    void suspend_at(suspension& s) noexcept { at_ = &s; }
+    void gone_on() noexcept { at_ = nullptr; }
+    // Null while the flow runs. For who may read it: see task_trace.hpp.
+    suspension const* suspended_at() const noexcept { return at_; }
 
     // Takes its first turn, later; the next one, having what it waited for; another one, after
     // others. The flow may be gone when these return.
@@ -74,12 +90,14 @@ class flow : job {
     static void run_turn(job& j) noexcept {
         flow& self = static_cast<flow&>(j);
         self.budget_ = turn_budget;
+        auto& at = static_cast<resumption&>(*self.at_.read());
+        self.gone_on();
         // From here on the flow belongs to what runs: it may end and be freed.
-        self.at_.read()->on_turn().resume();
+        at.on_turn().resume();
     }
 
     executor* where_;
-    cell<resumption*> at_{nullptr};
+    cell<suspension*> at_{nullptr};
     int budget_ = turn_budget;
 };
 

@@ -6,6 +6,8 @@
 //
 // Guarantee      stop_all() asks every task in the list once, and from then on each one that is
 //                added, so that what a stopped task starts in its last moments is stopped too.
+// Traces         origin() may be read whenever the task is in the list; trace() only while the task
+//                does not run, see task_trace.hpp.
 // Thread safety  every member may be called concurrently. Tasks are asked with no lock held: the
 //                hooks that this calls may spawn, or end tasks.
 // Allocation     none; the links are in the task's root.
@@ -13,14 +15,19 @@
 
 #include <cstddef>
 #include <mutex>
+#include <source_location>
+#include <vector>
 
 #include "rondo/core/short_lock.hpp"
+#include "rondo/core/task_trace.hpp"
 
 namespace rondo {
 
+class live_tasks;
+
 class live_task {
   public:
-    live_task() = default;
+    explicit live_task(std::source_location origin) noexcept : origin_(origin) {}
     live_task(live_task const&) = delete;
     live_task& operator=(live_task const&) = delete;
 
@@ -30,11 +37,18 @@ class live_task {
     virtual void hold() noexcept = 0;
     virtual void let_go() noexcept = 0;
 
+    // Where the coroutine is defined that was spawned.
+    std::source_location origin() const noexcept { return origin_; }
+    // Where the task is now.
+    virtual task_trace trace() const = 0;
+
   protected:
     ~live_task() = default;
 
   private:
     friend class live_tasks;
+    std::source_location const origin_;
+    live_tasks* list_ = nullptr;
     live_task* previous_ = nullptr;
     live_task* next_ = nullptr;
     bool asked_ = false;  // which of the two lists it is in
@@ -49,9 +63,23 @@ class live_tasks {
     std::size_t size() const noexcept;
     bool empty() const noexcept { return size() == 0; }
 
+    // A task is in one list at a time.
     void add(live_task& t) noexcept;
-    void remove(live_task& t) noexcept;
+    // Takes the task out of the list that it is in, whichever that is.
+    static void remove(live_task& t) noexcept;
     void stop_all() noexcept;
+
+    // Calls the function with each task, under the lock: it must be brief, and must not spawn, end
+    // or stop a task.
+    template <class Function>
+    void for_each(Function f) const {
+        std::lock_guard const guard{lock_};
+        for (live_task const* first : {unasked_, asked_}) {
+            for (live_task const* t = first; t != nullptr; t = t->next_) f(*t);
+        }
+    }
+    // Where each of them is, while none of them runs.
+    std::vector<task_trace> traces() const;
 
   private:
     live_task*& list_of(live_task const& t) noexcept { return t.asked_ ? asked_ : unasked_; }

@@ -14,11 +14,13 @@
 #pragma once
 
 #include <cstddef>
+#include <vector>
 
 #include "rondo/core/executor.hpp"
 #include "rondo/core/live_tasks.hpp"
 #include "rondo/core/parker.hpp"
 #include "rondo/core/short_lock.hpp"
+#include "rondo/core/task_trace.hpp"
 #include "rondo/core/timer_queue.hpp"
 
 namespace rondo {
@@ -41,6 +43,10 @@ class run_loop final : public executor, timer_service {
     // Runs what is posted and due now, and what that posts, without waiting; returns how many.
     std::size_t run_ready() noexcept;
 
+    // Where each task is that was spawned here or is blocked on. By the thread that runs the loop,
+    // inside or between its runs.
+    std::vector<task_trace> dump() const { return tasks_.traces(); }
+
   private:
     time_point now() const noexcept override;
     void add(timer& t, time_point deadline) noexcept override;
@@ -51,7 +57,7 @@ class run_loop final : public executor, timer_service {
     bool idle() noexcept;
     void rest() noexcept;
     void began(live_task& t) noexcept override { tasks_.add(t); }
-    void ended(live_task& t) noexcept override { tasks_.remove(t); }
+    void ended(live_task& t) noexcept override { live_tasks::remove(t); }
 
     short_lock lock_;
     job_queue posted_;

@@ -36,6 +36,7 @@ class shield_awaiter final : result_slot<T> {
         RONDO_ASSERT(false, "a shielded task cannot be stopped");
         return unwound::resume(parent_.handle());
     }
+    promise_base const* awaited_in() const noexcept override { return &parent_; }
 
     promise_base& parent_;
     task<T> child_;

@@ -16,6 +16,7 @@
 #pragma once
 
 #include <expected>
+#include <source_location>
 #include <utility>
 
 #include "rondo/core/frame_allocator.hpp"
@@ -34,8 +35,8 @@ namespace detail {
 // handle, joins under way and whoever holds it as a live_task; joiners wait in its queue.
 class root_base : public wait_queue, public live_task {
   public:
-    root_base(executor& where, stop_token parent) noexcept
-        : flow_(where), env_{&where, stop_.token(), &flow_} {
+    root_base(executor& where, std::source_location origin, stop_token parent) noexcept
+        : live_task(origin), flow_(where), env_{&where, stop_.token(), &flow_} {
         link_.attach(parent);
     }
 
@@ -78,7 +79,7 @@ template <class T>
 class root final : public result_slot<T>, resumption, public root_base {
   public:
     root(executor& where, task<T>&& child, stop_token parent) noexcept
-        : root_base(where, parent), child_(std::move(child)) {
+        : root_base(where, child.origin(), parent), child_(std::move(child)) {
         where.began(*this);
         flow_.suspend_at(*this);
         flow_.post();
@@ -96,6 +97,12 @@ class root final : public result_slot<T>, resumption, public root_base {
         return this->take_expected();
     }
 
+    task_trace trace() const override {
+        task_trace t = trace_of(flow_, child_.promise());
+        if (t.frames.empty()) t.frames.emplace_back(origin());
+        return t;
+    }
+
     void let_go() noexcept override {
         if (!drop()) return;
         if (this->has_exception() && !taken_) flow_.where().unobserved(this->exception());
@@ -108,6 +115,9 @@ class root final : public result_slot<T>, resumption, public root_base {
         let_go();
     }
 
+    task_trace describe() const override {
+        return trace_from(*child_.promise(), task_trace::activity::not_begun);
+    }
     std::coroutine_handle<> on_turn() noexcept override { return child_.start(*this, env_); }
     std::coroutine_handle<> completed() noexcept override {
         {

@@ -19,9 +19,11 @@
 
 #include <coroutine>
 #include <optional>
+#include <source_location>
 #include <utility>
 
 #include "rondo/core/assert.hpp"
+#include "rondo/core/detail/elsewhere.hpp"
 #include "rondo/core/detail/foreign.hpp"
 #include "rondo/core/detail/promise.hpp"
 #include "rondo/core/detail/result_slot.hpp"
@@ -64,6 +66,15 @@ class [[nodiscard("a task does nothing until it is awaited")]] task {
         return frame_;
     }
     std::coroutine_handle<> handle() const noexcept { return frame_; }
+    // Where the coroutine is defined, until it begins.
+    std::source_location origin() const noexcept {
+        RONDO_ASSERT(frame_, "a task is awaited once");
+        return promise()->position();
+    }
+    // For traces: null when the frame is gone.
+    detail::promise_base const* promise() const noexcept {
+        return frame_ ? &frame_.promise() : nullptr;
+    }
     // For awaiters: the frame was destroyed by the unwinding.
     void forget() noexcept { frame_ = nullptr; }
 
@@ -82,7 +93,9 @@ namespace detail {
 template <class T>
 class task_promise : public promise_base {
   public:
-    task<T> get_return_object() noexcept {
+    task<T> get_return_object(
+        std::source_location here = std::source_location::current()) noexcept {
+        defined_at(here);
         return task<T>{std::coroutine_handle<task_promise>::from_promise(*this)};
     }
     template <class U = T>
@@ -98,7 +111,9 @@ class task_promise : public promise_base {
 template <>
 class task_promise<void> : public promise_base {
   public:
-    task<void> get_return_object() noexcept {
+    task<void> get_return_object(
+        std::source_location here = std::source_location::current()) noexcept {
+        defined_at(here);
         return task<void>{std::coroutine_handle<task_promise>::from_promise(*this)};
     }
     void return_void() noexcept { slot().set_value(); }
@@ -127,6 +142,7 @@ class task_awaiter final : result_slot<T> {
         child_.forget();
         return unwound::further(parent_);
     }
+    promise_base const* awaited_in() const noexcept override { return &parent_; }
 
     task<T> child_;
     promise_base& parent_;
@@ -156,6 +172,9 @@ class foreign_task_awaiter final : result_slot<T>, resumption {
 
   private:
     std::coroutine_handle<> on_turn() noexcept override { return child_.handle(); }
+    task_trace describe() const override {
+        return trace_from(*child_.promise(), task_trace::activity::not_begun);
+    }
     std::coroutine_handle<> completed() noexcept override { return parent_; }
     unwound stopped() noexcept override {
         RONDO_ASSERT(false, "a task without a stop token cannot be stopped");

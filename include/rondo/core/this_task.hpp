@@ -55,6 +55,9 @@ class [[nodiscard("a task gives way when it awaits this")]] yielding {
         std::coroutine_handle<> on_turn() noexcept override {
             return task_.env().stop.stop_requested() ? task_.unwind() : task_.handle();
         }
+        task_trace describe() const override {
+            return trace_from(task_, task_trace::activity::yielding);
+        }
         promise_base& task_;
     };
     awaiter rondo_await(promise_base& task) const noexcept { return awaiter{task}; }
@@ -67,6 +70,8 @@ class empty_queue : public wait_queue {
 
 class sleep_op : public waiter {
   public:
+    static constexpr auto activity = task_trace::activity::sleeping;
+
     sleep_op() noexcept : waiter(queue_) {}  // keeps the address, no more
 
     bool ready() noexcept { return false; }

@@ -91,6 +91,7 @@ class bounded_task_awaiter final : result_slot<T> {
         return scope_.by_environment() ? unwound::further(parent_)
                                        : unwound::resume(parent_.handle());
     }
+    promise_base const* awaited_in() const noexcept override { return &parent_; }
 
     promise_base& parent_;
     task<T> child_;

@@ -24,8 +24,8 @@
 // Destruction    asks everything spawned on the world to stop and runs until nothing is left,
 //                in virtual time; collected exceptions that nobody took are printed. A task that
 //                does not end then (a shielded wait for something that never comes) is a
-//                programmer's error: asserted. So are timers and jobs without end. Join handles are
-//                gone before their world.
+//                programmer's error: asserted, after a dump() to stderr. So are timers and jobs
+//                without end. Join handles are gone before their world.
 // Thread safety  none: the world belongs to the thread that made it. A post, a timer or a run from
 //                another thread is asserted: it would end the sameness of runs.
 // Allocation     post() and unobserved() grow a queue; out of memory ends the process.
@@ -47,6 +47,7 @@
 #include "rondo/core/live_tasks.hpp"
 #include "rondo/core/spawn.hpp"
 #include "rondo/core/task.hpp"
+#include "rondo/core/task_trace.hpp"
 #include "rondo/core/timer_wheel.hpp"
 #include "rondo/sim/random.hpp"
 
@@ -123,6 +124,10 @@ class world final : public executor, timer_service {
     std::uint64_t turns() const noexcept { return turns_; }
     // Spawned on the world, by its spawn() or by rondo::spawn(), and not ended.
     std::size_t live_tasks() const noexcept { return live_tasks_.size(); }
+    // Where each of them is, the newest first: what a stuck world waits for. Inside the world too.
+    std::vector<task_trace> dump() const;
+    // The same, of the moment in which block_on() last failed, before it stopped its task.
+    std::vector<task_trace> const& dump_at_failure() const noexcept { return at_failure_; }
     // A digest of every turn so far: what was chosen, among how many, at what time. Equal for equal
     // runs, in any process; different runs differ but for a chance of 2^-64.
     std::uint64_t trace_hash() const noexcept { return trace_; }
@@ -138,7 +143,7 @@ class world final : public executor, timer_service {
 
   private:
     void began(live_task& t) noexcept override { live_tasks_.add(t); }
-    void ended(live_task& t) noexcept override { live_tasks_.remove(t); }
+    void ended(live_task& t) noexcept override { rondo::live_tasks::remove(t); }
 
     // While it lives the world runs, and is the current executor.
     class running {
@@ -191,6 +196,7 @@ class world final : public executor, timer_service {
     rondo::live_tasks live_tasks_;
     bool running_ = false;
     std::vector<std::exception_ptr> unobserved_;
+    std::vector<task_trace> at_failure_;
 };
 
 template <class T>
@@ -209,6 +215,7 @@ std::expected<T, outcome> world::block_on(task<T> t) {
     RONDO_ASSERT(executor::current() == nullptr, "block_on is for plain threads");
     join_handle<T> handle = spawn(std::move(t));
     if (std::optional<outcome> const failed = run_to_end_of(handle)) {
+        at_failure_ = dump();
         handle.request_stop();
         (void)run_to_end_of(handle);
         return std::unexpected{*failed};

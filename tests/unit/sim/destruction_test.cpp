@@ -123,7 +123,7 @@ TEST_F(DestructionDeathTest, ATaskThatStopCannotReachIsAnError) {
             sim::world w{{.seed = 77}};
             w.spawn(p.shielded_for_ever()).detach();
         },
-        "seed 77.*1 live tasks.*stuck(.|\n)*ends when it is stopped");
+        "seed 77.*1 live tasks.*stuck(.|\n)*shielded_for_ever(.|\n)*ends when it is stopped");
 }
 
 TEST_F(DestructionDeathTest, ATaskThatIgnoresStopWithTimersIsAnError) {

@@ -185,6 +185,16 @@ TEST(BlockOn, SaysThatItIsStuckAndUnwindsTheTaskFirst) {
     EXPECT_EQ(p.w.live_tasks(), 0U);
 }
 
+TEST(BlockOn, RemembersWhereEachTaskWasWhenItWasStuck) {
+    program p;
+    EXPECT_EQ(p.w.block_on(p.wait_at_the_gate()), std::unexpected{sim::outcome::stuck});
+    EXPECT_TRUE(p.w.dump().empty());
+    ASSERT_EQ(p.w.dump_at_failure().size(), 1U);
+    rondo::task_trace const& trace = p.w.dump_at_failure().front();
+    EXPECT_EQ(trace.doing, rondo::task_trace::activity::waiting);
+    EXPECT_NE(trace.frames.back().function.find("wait_at_the_gate"), std::string::npos);
+}
+
 TEST(BlockOn, SaysThatTurnsRanOut) {
     program p{{.max_turns = 1000}};
     p.w.spawn(p.tick_for_ever()).detach();

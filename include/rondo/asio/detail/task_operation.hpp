@@ -38,6 +38,9 @@ class task_operation final : rondo::detail::result_slot<T>, rondo::detail::resum
     };
     using owner = std::unique_ptr<task_operation, destroyer>;
 
+    task_trace describe() const override {
+        return rondo::detail::trace_from(*child_.promise(), task_trace::activity::not_begun);
+    }
     std::coroutine_handle<> on_turn() noexcept override { return child_.start(*this, env_); }
 
     std::coroutine_handle<> completed() noexcept override {

@@ -12,12 +12,8 @@ template <class Awaitable>
 decltype(auto) awaiter_in_task(Awaitable&& a, promise_base& p) {
     if constexpr (requires { std::forward<Awaitable>(a).rondo_await(p); }) {
         return std::forward<Awaitable>(a).rondo_await(p);
-    } else if constexpr (requires { std::forward<Awaitable>(a).operator co_await(); }) {
-        return std::forward<Awaitable>(a).operator co_await();
-    } else if constexpr (requires { operator co_await(std::forward<Awaitable>(a)); }) {
-        return operator co_await(std::forward<Awaitable>(a));
     } else {
-        return std::forward<Awaitable>(a);
+        return awaiter_of(std::forward<Awaitable>(a));
     }
 }
 

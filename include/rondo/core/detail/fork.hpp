@@ -24,7 +24,7 @@
 
 namespace rondo::detail {
 
-class fork {
+class fork : suspension {
   public:
     fork(promise_base& parent, std::size_t branches) noexcept
         : parent_(parent), running_(branches) {
@@ -50,6 +50,7 @@ class fork {
             return unwound::resume(std::noop_coroutine());
         }
         link_.detach();
+        parent_flow().gone_on();
         parent_flow().share_turn_of(turn);
         return has_outcome() ? unwound::resume(parent_.handle()) : unwound::further(parent_);
     }
@@ -74,7 +75,18 @@ class fork {
   protected:
     ~fork() = default;
 
+    // The parent waits from now on; before the first branch can end.
+    void suspend_parent() noexcept { parent_flow().suspend_at(*this); }
+
   private:
+    task_trace describe() const override {
+        task_trace trace = trace_from(parent_, task_trace::activity::forked);
+        describe_branches(trace.branches);
+        return trace;
+    }
+    // Adds those that have not ended.
+    virtual void describe_branches(std::vector<task_trace>& to) const = 0;
+
     promise_base& parent_;
     stop_source stop_;
     stop_link link_{stop_};
@@ -110,7 +122,14 @@ class branch final : public result_slot<T>, resumption {
         flow_.post();
     }
 
+    void trace_into(std::vector<task_trace>& traces) const {
+        if (child_.promise() != nullptr) traces.push_back(trace_of(flow_, child_.promise()));
+    }
+
   private:
+    task_trace describe() const override {
+        return trace_from(*child_.promise(), task_trace::activity::not_begun);
+    }
     std::coroutine_handle<> on_turn() noexcept override {
         if (!fork_.settled()) return child_.start(*this, env_);
         {
@@ -153,6 +172,7 @@ class static_fork : public Rule {
     std::coroutine_handle<> await_suspend(std::coroutine_handle<>) noexcept {
         // The first branch runs at once, in this turn, and cannot end before the others are
         // posted: so the fork is there for all of this.
+        this->suspend_parent();
         return std::apply(
             [](auto& first, auto&... rest) {
                 (rest.post(), ...);
@@ -165,6 +185,10 @@ class static_fork : public Rule {
     std::tuple<branch<Ts>...> branches_;
 
   private:
+    void describe_branches(std::vector<task_trace>& to) const override {
+        std::apply([&to](auto const&... b) { (b.trace_into(to), ...); }, branches_);
+    }
+
     template <std::size_t... Is>
     static_fork(promise_base& parent, std::tuple<task<Ts>...>& tasks,
                 std::index_sequence<Is...>) noexcept
@@ -183,12 +207,18 @@ class dynamic_fork : public Rule {
 
     bool await_ready() const noexcept { return branches_.empty(); }
     std::coroutine_handle<> await_suspend(std::coroutine_handle<>) noexcept {
+        this->suspend_parent();
         for (std::size_t i = 1; i < branches_.size(); ++i) branches_[i].post();
         return branches_.front().start();
     }
 
   protected:
     std::deque<branch<T>> branches_;
+
+  private:
+    void describe_branches(std::vector<task_trace>& to) const override {
+        for (branch<T> const& b : branches_) b.trace_into(to);
+    }
 };
 
 }  // namespace rondo::detail

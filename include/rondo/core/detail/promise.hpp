@@ -3,14 +3,18 @@
 
 #include <coroutine>
 #include <cstddef>
+#include <source_location>
 #include <utility>
 
 #include "rondo/core/environment.hpp"
 #include "rondo/core/frame_allocator.hpp"
+#include "rondo/core/task_trace.hpp"
 
 namespace rondo::detail {
 
 class promise_base;
+template <class Awaitable>
+class elsewhere;
 
 // What a continuation answers when the task below it was stopped.
 class unwound {
@@ -38,6 +42,8 @@ class continuation {
     virtual std::coroutine_handle<> completed() noexcept = 0;
     // The frame was stopped and is already destroyed.
     virtual unwound stopped() noexcept = 0;
+    // The task that awaits in the same flow, if there is one.
+    virtual promise_base const* awaited_in() const noexcept { return nullptr; }
 
   protected:
     ~continuation() = default;
@@ -66,13 +72,15 @@ class promise_base {
         return transfer{continuation_};
     }
 
-    // What knows tasks is told in which one it is awaited; everything else is awaited as it is.
+    // What knows tasks is told in which one it is awaited; everything else is awaited elsewhere.
     template <class Awaitable>
-    decltype(auto) await_transform(Awaitable&& awaitable) {
+    auto await_transform(Awaitable&& awaitable,
+                         std::source_location here = std::source_location::current()) {
+        position_ = here;
         if constexpr (requires { std::forward<Awaitable>(awaitable).rondo_await(*this); }) {
             return std::forward<Awaitable>(awaitable).rondo_await(*this);
         } else {
-            return std::forward<Awaitable>(awaitable);
+            return elsewhere<Awaitable>{std::forward<Awaitable>(awaitable), *this};
         }
     }
 
@@ -83,6 +91,12 @@ class promise_base {
 
     environment const& env() const noexcept { return *env_; }
 
+    // The co_await that the task has come to; before the first one, its definition.
+    std::source_location position() const noexcept { return position_; }
+    promise_base const* awaited_in() const noexcept {
+        return continuation_ != nullptr ? continuation_->awaited_in() : nullptr;
+    }
+
     std::coroutine_handle<> handle() noexcept {
         return std::coroutine_handle<promise_base>::from_promise(*this);
     }
@@ -92,10 +106,18 @@ class promise_base {
     std::coroutine_handle<> unwind() noexcept;
 
   protected:
+    void defined_at(std::source_location definition) noexcept { position_ = definition; }
+
     continuation* continuation_ = nullptr;
 
   private:
     environment const* env_ = nullptr;
+    std::source_location position_;
 };
+
+// The chain from a task that is awaited up to its flow's outermost one.
+task_trace trace_from(promise_base const& innermost, task_trace::activity doing);
+// Where a flow is that has begun with this task, if that still exists.
+task_trace trace_of(flow const& f, promise_base const* outermost);
 
 }  // namespace rondo::detail

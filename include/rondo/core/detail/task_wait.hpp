@@ -9,6 +9,16 @@
 
 namespace rondo::detail {
 
+// What a task in such a wait is doing; an operation may say it better.
+template <class Op>
+constexpr task_trace::activity activity_of() noexcept {
+    if constexpr (requires { Op::activity; }) {
+        return Op::activity;
+    } else {
+        return task_trace::activity::waiting;
+    }
+}
+
 template <class Op, class Bounds>
 class task_wait final : resumption {
   public:
@@ -23,9 +33,9 @@ class task_wait final : resumption {
     bool await_ready() noexcept { return !turn().exhausted() && op_.ready(); }
 
     std::coroutine_handle<> await_suspend(std::coroutine_handle<>) noexcept {
-        turn().suspend_at(*this);
         if (!turn().exhausted()) return begin();
         phase_ = phase::giving_way;
+        turn().suspend_at(*this);
         turn().give_way();
         return std::noop_coroutine();
     }
@@ -49,12 +59,16 @@ class task_wait final : resumption {
 
     std::coroutine_handle<> begin() noexcept {
         phase_ = phase::entered;
+        turn().suspend_at(*this);
         op_.wake_with(turn().as_waker());
         stop_.arm(hooks_.except(task_.env().stop));
         hooks_.arm([this]() -> timer_service& { return task_.env().timers(); });
-        if (op_.enter()) return decided();
-        return std::noop_coroutine();  // the frame is the queue's now
+        if (!op_.enter()) return std::noop_coroutine();  // the frame is the queue's now
+        turn().gone_on();
+        return decided();
     }
+
+    task_trace describe() const override { return trace_from(task_, activity_of<Op>()); }
 
     std::coroutine_handle<> decided() noexcept {
         stop_.disarm();
