@@ -143,6 +143,7 @@ void wait_queue::take_off(waiter& w, wake_list& granted) noexcept {
     waiters_.remove(w);
     w.state_ = wait_state::granted;  // W3
     if (sleeps) granted.add(w);      // else W12
+    if (waiters_.empty()) nobody_waits();
 }
 
 // Grants from the front while it can. Returns those to be woken.
@@ -193,6 +194,7 @@ waiter* wait_queue::take_out(waiter& w) noexcept {
     bool const was_first = waiters_.front() == &w;
     waiters_.remove(w);
     give_back(w);
+    if (waiters_.empty()) nobody_waits();
     return was_first ? grant_all() : nullptr;  // I3
 }
 

@@ -113,6 +113,8 @@ class wait_queue {
     // waited then, and so to it. It is asked of a waiter that enters behind others, and of one that
     // is withdrawn.
     virtual bool owed(waiter&) noexcept { return false; }
+    // The last in line has gone. A primitive with a fast path opens it again here.
+    virtual void nobody_waits() noexcept {}
 
     // Changes the primitive's state under the lock, grants whoever can be granted then, and
     // wakes them after it. Destroy no user value inside `change`: move it out.

@@ -58,6 +58,29 @@ class whole_permits : public wait_queue {
     int available_;
 };
 
+// Knows without looking at the list whether somebody is in it, as a fast path has to.
+class watched_line : public wait_queue {
+  public:
+    void release() {
+        serve([&] { available_ += 1; });
+    }
+    bool knows() {
+        std::lock_guard const guard{lock()};
+        return awaited_ == has_waiters();
+    }
+
+  private:
+    bool grant(waiter&) noexcept override {
+        awaited_ = available_ == 0;
+        if (!awaited_) available_ -= 1;
+        return !awaited_;
+    }
+    void nobody_waits() noexcept override { awaited_ = false; }
+
+    int available_ = 0;
+    bool awaited_ = false;
+};
+
 TEST(WaiterModel, W1_AWaiterThatFindsWhatItNeedsGoesOnWithoutAWakeUp) {
     EXPECT_HOLDS([] {
         permits p{2};
@@ -150,6 +173,23 @@ TEST(WaiterModel, W4_AStoppedHeadGivesBackItsPartAndFollowersThatFitGoAtOnce) {
         large.join();
         small.join();
         RONDO_CHECK_EXPECT(p.available() == 1);
+    });
+}
+
+TEST(WaiterModel, W3_W4_AQueueKnowsWhenTheLastInLineIsGone) {
+    EXPECT_HOLDS([] {
+        watched_line line;
+        parker woken;
+        waiter w{line};
+        w.wake_with({[](void* p) noexcept { static_cast<parker*>(p)->unpark(); }, &woken});
+        RONDO_CHECK_EXPECT(!w.enter());
+        thread stops{[&] { w.withdraw(wait_state::stopped); }};
+        thread releases{[&] { line.release(); }};
+        RONDO_CHECK_EXPECT(line.knows());
+        woken.park();
+        RONDO_CHECK_EXPECT(line.knows());
+        stops.join();
+        releases.join();
     });
 }
 
