@@ -71,9 +71,12 @@ class watched_line : public wait_queue {
 
   private:
     bool grant(waiter&) noexcept override {
-        awaited_ = available_ == 0;
-        if (!awaited_) available_ -= 1;
-        return !awaited_;
+        if (available_ == 0) {
+            awaited_ = true;
+            return false;
+        }
+        available_ -= 1;
+        return true;
     }
     void nobody_waits() noexcept override { awaited_ = false; }
 
