@@ -1,6 +1,8 @@
 // The unbounded mpsc channel: what senders and the receiver see of each other, in every form of a
 // wait. What happens in one instant is model-checked in
 // tests/model/sync/mpsc_unbounded_model_test.cpp.
+#include "rondo/sync/mpsc_unbounded.hpp"
+
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -21,7 +23,6 @@
 #include "rondo/core/this_task.hpp"
 #include "rondo/core/when_any.hpp"
 #include "rondo/sync/mpsc_receiver.hpp"
-#include "rondo/sync/mpsc_unbounded.hpp"
 #include "support/counted.hpp"
 #include "support/foreign.hpp"
 #include "support/manual_loop.hpp"
