@@ -24,17 +24,6 @@ namespace rondo::detail {
 
 namespace {
 
-// How often a worker looks for jobs before it lies down, with pauses in between that double up to a
-// longest one: some microseconds, as a sleeper costs whoever wakes it more than that.
-constexpr int looks = checked_build ? 1 : 12;
-constexpr int longest_pause = 32;
-
-// Looking around is in vain when those who could bring jobs have no processor: it may be this very
-// one. A worker that found nothing so many times looks only once, and properly again each time
-// that it has been so for so long, as things may have changed.
-constexpr std::uint32_t searches_in_vain = 4;
-constexpr std::uint32_t then_properly_each = 16;
-
 // A worker whose own queue does not run dry looks at the intake after so many turns: nobody there
 // starves. More than it takes from there at a time, or it would overtake what it has taken.
 constexpr std::uint32_t turns_before_the_intake = 61;
@@ -125,22 +114,21 @@ job* worker::next() noexcept {
 // A job from another worker's queue; null when there is one in the intake, or none anywhere.
 job* worker::search() noexcept {
     std::size_t const others = crew_.stealing() ? crew_.workers_.size() : 0;
-    bool const briefly = in_vain_ >= searches_in_vain && in_vain_ % then_properly_each != 0;
-    ++in_vain_;
-    for (int look = 0; look < (briefly ? 1 : looks); ++look) {
+    int const looks = eagerness_.looks();
+    for (int look = 0; look < looks; ++look) {
         for (std::size_t i = 1; i < others; ++i) {
             worker& victim = *crew_.workers_[(index_ + i) % others];
             if (job* const j = victim.own_.steal_into(own_)) {
                 jobs_stolen.add_one();
-                in_vain_ = 0;
+                eagerness_.found();
                 return j;
             }
         }
         if (intake_.size() != 0) {
-            in_vain_ = 0;
+            eagerness_.found();
             return nullptr;
         }
-        for (int pause = 0; pause < std::min(1 << look, longest_pause); ++pause) spin_pause();
+        eagerness::pause_after(look);
     }
     return nullptr;
 }

@@ -90,16 +90,23 @@ void intake::publish_idle() noexcept {
 // Whether one more should be woken although somebody searches.
 bool intake::behind() const noexcept { return size() >= patience && std::has_single_bit(size()); }
 
-// One of the sleepers, if somebody has to be woken; it counts as searching from now on.
-seat* intake::choose_one_to_wake() noexcept {
-    seat* const first = asleep_;
-    if (first == nullptr || (searching_ != 0 && !behind())) return nullptr;
-    asleep_ = first->next_asleep_.read();
-    first->asleep_ = false;
-    first->searching_ = true;
+// The first of the sleepers, to be woken; it counts as searching from now on.
+seat& intake::choose_first() noexcept {
+    seat& first = *asleep_.read();
+    asleep_ = first.next_asleep_.read();
+    first.asleep_ = false;
+    first.searching_ = true;
+    first.times_chosen_ = first.times_chosen_ + 1;
     ++searching_;
-    publish_idle();
     return first;
+}
+
+// One of the sleepers, if somebody has to be woken.
+seat* intake::choose_one_to_wake() noexcept {
+    if (asleep_ == nullptr || (searching_ != 0 && !behind())) return nullptr;
+    seat& first = choose_first();
+    publish_idle();
+    return &first;
 }
 
 bool intake::stop_searching(seat& me) noexcept {
@@ -222,13 +229,7 @@ void intake::refuse() noexcept {
 void intake::close() noexcept {
     std::lock_guard const guard{lock()};
     closing_ = true;
-    while (seat* const s = asleep_) {
-        asleep_ = s->next_asleep_.read();
-        s->asleep_ = false;
-        s->searching_ = true;
-        ++searching_;
-        s->unpark();
-    }
+    while (asleep_ != nullptr) choose_first().unpark();
     publish_idle();
 }
 

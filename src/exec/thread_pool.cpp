@@ -4,14 +4,13 @@
 
 #ifndef RONDO_CHECKED
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <mutex>
 
 #include "rondo/core/assert.hpp"
 #include "rondo/core/timer_queue.hpp"
+#include "rondo/exec/detail/thread_name.hpp"
 
 namespace rondo {
 
@@ -25,14 +24,6 @@ void print(std::exception_ptr exception) {
     } catch (...) {
         std::fputs("rondo: a job of a thread pool ended with an unknown exception\n", stderr);
     }
-}
-
-// The kernel keeps 15 characters: the number is worth more than the end of the prefix.
-void name_this_thread(std::string const& prefix, std::size_t index) {
-    constexpr std::size_t longest = 15;
-    std::string const number = "-" + std::to_string(index);
-    std::string const name = prefix.substr(0, longest - std::min(longest, number.size())) + number;
-    pthread_setname_np(pthread_self(), name.substr(0, longest).c_str());
 }
 
 detail::crew::setup checked(thread_pool::options const& o, executor& place) {
@@ -57,7 +48,7 @@ thread_pool::thread_pool(options const& o) : crew_(checked(o, *this)) {
     try {
         for (auto const& w : crew_.workers()) {
             threads_.emplace_back([&w, prefix = o.name] {
-                name_this_thread(prefix, w->index());
+                detail::name_this_thread(prefix, w->index());
                 w->run();
             });
         }

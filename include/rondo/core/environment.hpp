@@ -63,6 +63,7 @@ class flow : job {
     explicit flow(executor& where) noexcept : job(&run_turn), where_(&where) {}
 
     executor& where() const noexcept { return *where_; }
+    bool is(job const* other) const noexcept { return this == other; }
 
     // To be called before anything can wake the flow. One that will be posted is suspended at a
     // resumption; others are gone on with past the flow, and say so.

@@ -52,6 +52,17 @@ class job_queue {
         tail_ = &j;
     }
 
+    // All of another queue, in its order.
+    void append(job_queue const& others) noexcept {
+        if (others.empty()) return;
+        if (head_ == nullptr) {
+            head_ = others.head_;
+        } else {
+            tail_->next = others.head_;
+        }
+        tail_ = others.tail_;
+    }
+
     job* pop() noexcept {
         job* const first = head_;
         if (first != nullptr) head_ = first->next;

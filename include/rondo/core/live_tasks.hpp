@@ -24,6 +24,7 @@
 namespace rondo {
 
 class live_tasks;
+struct job;
 
 class live_task {
   public:
@@ -39,6 +40,8 @@ class live_task {
 
     // Where the coroutine is defined that was spawned.
     std::source_location origin() const noexcept { return origin_; }
+    // Whether the job is a turn of this task's own flow (not of a branch of it).
+    virtual bool is(job const*) const noexcept { return false; }
     // Where the task is now.
     virtual task_trace trace() const = 0;
 

@@ -41,6 +41,7 @@ class root_base : public wait_queue, public live_task {
     }
 
     void request_stop() noexcept override { stop_.request_stop(); }
+    bool is(job const* running) const noexcept override { return flow_.is(running); }
 
     void hold() noexcept override {
         owners_.fetch_add(1, std::memory_order_relaxed);  // an owner makes another

@@ -16,24 +16,16 @@
 
 #include "rondo/core/executor.hpp"
 #include "rondo/core/round_robin.hpp"
+#include "rondo/exec/detail/eagerness.hpp"
 #include "rondo/exec/detail/intake.hpp"
 #include "rondo/exec/detail/pool_job.hpp"
 #include "rondo/exec/detail/steal_queue.hpp"
+#include "rondo/exec/detail/tally.hpp"
 #include "rondo/exec/dispatch.hpp"
 
 namespace rondo::detail {
 
 class crew;
-
-// A count that one thread keeps and others read.
-class tally {
-  public:
-    void add_one() noexcept { count_.store(get() + 1, std::memory_order_relaxed); }
-    std::uint64_t get() const noexcept { return count_.load(std::memory_order_relaxed); }
-
-  private:
-    atomic<std::uint64_t> count_{0};
-};
 
 class alignas(64) worker {
   public:
@@ -66,7 +58,7 @@ class alignas(64) worker {
     intake& intake_;
     std::size_t const index_;
     std::uint32_t turn_ = 0;
-    std::uint32_t in_vain_ = 0;  // searches since the last one that found something
+    eagerness eagerness_;
     thread_seat seat_;
     steal_queue own_;  // stealing only
 };

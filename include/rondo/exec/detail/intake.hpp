@@ -30,11 +30,16 @@ namespace rondo::detail {
 // A worker's place at an intake. How the worker sleeps is its own business.
 class seat {
   public:
-    // Ends its worker's sleep, or the next one; any thread may call it.
+    // Its worker was chosen: ends its sleep, or the next one. Called with no lock held, so it may
+    // come late.
     virtual void unpark() noexcept = 0;
 
   protected:
     ~seat() = default;
+
+    // How many calls of unpark() there were or will be; for a worker that has ended, and may have
+    // been up for another reason when it was chosen.
+    std::uint32_t times_chosen() const noexcept { return times_chosen_; }
 
   private:
     friend class intake;
@@ -43,6 +48,7 @@ class seat {
     cell<seat*> next_asleep_{nullptr};
     cell<bool> asleep_{false};
     cell<bool> searching_{false};
+    cell<std::uint32_t> times_chosen_{0U};
 };
 
 // The place of a worker that does nothing else in its sleep.
@@ -115,6 +121,7 @@ class intake final : wait_queue {
     void add(job& j) noexcept;
     job* remove() noexcept;
     bool behind() const noexcept;
+    seat& choose_first() noexcept;
     seat* choose_one_to_wake() noexcept;
     bool stop_searching(seat& me) noexcept;
     void publish_idle() noexcept;

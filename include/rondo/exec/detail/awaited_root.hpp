@@ -1,0 +1,79 @@
+// awaited_root.hpp: a task on an executor, for whose end a plain thread waits.
+#pragma once
+
+#include <coroutine>
+#include <utility>
+
+#include "rondo/core/assert.hpp"
+#include "rondo/core/detail/result_slot.hpp"
+#include "rondo/core/environment.hpp"
+#include "rondo/core/live_tasks.hpp"
+#include "rondo/core/parker.hpp"
+#include "rondo/core/task.hpp"
+
+namespace rondo::detail {
+
+// The end of a task: to be waited for by another thread, or to be looked at by the one that runs
+// the task. It may be gone as soon as cross() has un-parked who waits.
+class finish_line {
+  public:
+    void cross() noexcept {
+        crossed_ = true;
+        parker_.unpark();
+    }
+    void wait() noexcept { parker_.park(); }
+    bool crossed() const noexcept { return crossed_; }
+
+  private:
+    bool crossed_ = false;
+    parker parker_;
+};
+
+// A live task so that it can be listed; nobody stops it, nobody keeps it.
+template <class T>
+class awaited_root final : result_slot<T>, resumption, public live_task {
+  public:
+    awaited_root(executor& where, task<T>&& child) noexcept
+        : live_task(child.origin()),
+          flow_(where),
+          env_{&where, stop_token{}, &flow_},
+          child_(std::move(child)) {}
+
+    finish_line& begin() noexcept {
+        flow_.suspend_at(*this);
+        flow_.post();
+        return end_;
+    }
+    // Once it has ended.
+    using result_slot<T>::take;
+
+  private:
+    void request_stop() noexcept override {}
+    void hold() noexcept override {}
+    void let_go() noexcept override {}
+    bool is(job const* running) const noexcept override { return flow_.is(running); }
+    task_trace trace() const override { return trace_of(flow_, child_.promise()); }
+
+    task_trace describe() const override {
+        return trace_from(*child_.promise(), task_trace::activity::not_begun);
+    }
+    std::coroutine_handle<> on_turn() noexcept override { return child_.start(*this, env_); }
+    std::coroutine_handle<> completed() noexcept override {
+        {
+            task<T> const done{std::move(child_)};
+        }  // parameters are destroyed by the worker, before anyone knows
+        end_.cross();
+        return std::noop_coroutine();
+    }
+    unwound stopped() noexcept override {
+        RONDO_ASSERT(false, "a task without a stop token cannot be stopped");
+        return unwound::resume(std::noop_coroutine());
+    }
+
+    flow flow_;
+    environment env_;
+    task<T> child_;
+    finish_line end_;
+};
+
+}  // namespace rondo::detail

@@ -1,0 +1,41 @@
+// io_driver.hpp: an io_context as what a worker sleeps in. Its owner includes Boost.Asio.
+//
+// Waking        un-parking a worker that sleeps posts an empty handler to the context. There is one
+//               at most, in memory of the driver's own: nothing is allocated.
+// Resolution    a park ends at its deadline rounded up to a millisecond, as epoll counts them.
+#pragma once
+
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <cstddef>
+#include <cstdint>
+
+#include "rondo/exec/detail/doorbell.hpp"
+#include "rondo/exec/detail/driver.hpp"
+
+namespace rondo::detail {
+
+class io_driver final : public driver, doorbell {
+  public:
+    io_driver();
+
+    boost::asio::io_context& context() noexcept { return context_; }
+
+    void poll() noexcept override { context_.poll(); }
+    void park(time_point until) noexcept override { doorbell::park(until); }
+    void unpark() noexcept override { doorbell::unpark(); }
+
+  private:
+    // Gives out the one block that a posted handler needs.
+    template <class T>
+    class memory_for_one;
+
+    void sleep(time_point until) noexcept override;
+    void ring() noexcept override;
+
+    boost::asio::io_context context_{1};  // one thread runs it
+    boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
+    alignas(std::max_align_t) std::byte memory_[128];
+};
+
+}  // namespace rondo::detail

@@ -1,0 +1,240 @@
+// The threads of a runtime. What they run is the team (team.cpp), which a checked build explores
+// without this file.
+#include "rondo/exec/runtime.hpp"
+
+#ifndef RONDO_CHECKED
+
+#include <algorithm>
+#include <cstdio>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "rondo/core/assert.hpp"
+#include "rondo/core/round_robin.hpp"
+#include "rondo/exec/detail/io_driver.hpp"
+#include "rondo/exec/detail/team.hpp"
+#include "rondo/exec/detail/thread_name.hpp"
+#include "rondo/exec/detail/watchdog.hpp"
+
+namespace rondo {
+
+namespace {
+
+std::vector<std::unique_ptr<detail::io_driver>> make_drivers(std::size_t count) {
+    std::vector<std::unique_ptr<detail::io_driver>> drivers(count);
+    for (auto& d : drivers) d = std::make_unique<detail::io_driver>();
+    return drivers;
+}
+
+detail::team::setup setup_of(runtime::options const& o,
+                             std::vector<std::unique_ptr<detail::io_driver>> const& drivers) {
+    detail::team::setup s;
+    for (auto const& d : drivers) s.drivers.push_back(d.get());
+    // More searchers than that would only take the processors from those who work.
+    s.searchers = std::max<std::size_t>(std::min(drivers.size(), processors()) / 2, 1);
+    s.on_unobserved = o.on_unobserved;
+    return s;
+}
+
+void print(runtime::overdue const& o) {
+    std::fprintf(stderr, "rondo: worker %zu is held for %lld ms so far by %s\n", o.worker,
+                 static_cast<long long>(o.held.count()),
+                 o.task.empty() ? "something unknown" : o.task.c_str());
+}
+
+// Rings when it is time.
+class alarm final : timer {
+  public:
+    alarm(timer_service& timers, time_point at) noexcept : timer(&ring), timers_(timers) {
+        timers_.add(*this, at);
+    }
+    ~alarm() { timers_.cancel(*this); }
+    alarm(alarm const&) = delete;
+    alarm& operator=(alarm const&) = delete;
+
+    bool rang() const noexcept { return rang_; }
+
+  private:
+    static void ring(timer& t) noexcept { static_cast<alarm&>(t).rang_ = true; }
+
+    timer_service& timers_;
+    bool rang_ = false;
+};
+
+}  // namespace
+
+struct runtime::state {
+    explicit state(options const& o)
+        : chosen(o),
+          drivers(make_drivers(std::max<std::size_t>(o.workers, 1))),
+          team(setup_of(o, drivers)),
+          turns(drivers.size()) {}
+
+    void start() {
+        threads.reserve(chosen.workers);
+        for (std::size_t i = 0; i < chosen.workers; ++i) {
+            threads.emplace_back([this, i] {
+                detail::name_this_thread(chosen.name, i);
+                team.runners()[i]->run();
+            });
+        }
+        if (chosen.watchdog.count() > 0) {
+            watchdog.emplace(team, chosen.watchdog,
+                             [tell = chosen.on_overdue ? chosen.on_overdue : print](
+                                 std::size_t worker, std::chrono::milliseconds held,
+                                 std::string const& task) { tell({worker, held, task}); });
+        }
+    }
+
+    bool lends() const noexcept { return chosen.workers == 0; }
+
+    // Everything has ended: the workers are let go.
+    void end() noexcept {
+        watchdog.reset();
+        team.close();
+        if (lends()) team.runners().front()->run();
+        for (std::thread& t : threads) t.join();
+        threads.clear();
+    }
+
+    options const chosen;
+    std::vector<std::unique_ptr<detail::io_driver>> drivers;
+    detail::team team;
+    round_robin turns;  // whose turn it is to get a pinned task from outside
+    std::vector<std::thread> threads;
+    std::optional<detail::watchdog> watchdog;
+
+    live_tasks awaited;  // by block_on()
+    std::mutex starting;
+    std::unique_ptr<thread_pool> blocking;
+    std::mutex pausing;
+    std::mutex ending;
+};
+
+runtime::runtime(options o) : state_(std::make_unique<state>(o)) {
+    try {
+        state_->start();
+    } catch (...) {
+        state_->end();
+        throw;
+    }
+}
+
+runtime::~runtime() {
+    if (state_ == nullptr) return;  // abandoned
+    RONDO_ASSERT(state_->team.here() == nullptr, "a runtime is not ended by one of its own tasks");
+    detail::team& team = state_->team;
+    team.stop_tasks();
+    if (state_->lends()) {
+        team.runners().front()->run_until([&team] { return team.tasks() == 0; });
+    } else {
+        (void)team.await_tasks(time_point::max());
+    }
+    state_->end();
+}
+
+executor& runtime::anywhere() noexcept { return state_->team; }
+executor& runtime::worker(std::size_t index) noexcept { return *state_->team.runners()[index]; }
+std::size_t runtime::workers() const noexcept { return state_->drivers.size(); }
+
+std::size_t runtime::here_or_next() noexcept {
+    detail::runner const* const r = state_->team.here();
+    return r != nullptr ? r->index() : state_->turns.next();
+}
+
+thread_pool& runtime::blocking() {
+    std::lock_guard const guard{state_->starting};
+    auto& pool = state_->blocking;
+    if (pool == nullptr) {
+        options const& o = state_->chosen;
+        pool = std::make_unique<thread_pool>(thread_pool::options{.workers = o.blocking_threads,
+                                                                  .how = dispatch::shared,
+                                                                  .capacity = o.blocking_capacity,
+                                                                  .name = o.name + "-blk"});
+    }
+    return *pool;
+}
+
+void runtime::await(live_task& root, detail::finish_line& end) noexcept {
+    RONDO_ASSERT(executor::current() == nullptr, "block_on is for plain threads");
+    state_->awaited.add(root);
+    if (state_->lends()) {
+        state_->team.runners().front()->run_until([&end] { return end.crossed(); });
+    } else {
+        end.wait();
+    }
+    live_tasks::remove(root);
+}
+
+boost::asio::io_context& runtime::context(std::size_t worker) noexcept {
+    return state_->drivers[worker]->context();
+}
+
+boost::asio::io_context& runtime::context() noexcept {
+    detail::runner const* const r = state_->team.here();
+    RONDO_ASSERT(r != nullptr, "context() is for a task of the runtime; others say whose");
+    return context(r->index());
+}
+
+runtime::still_alive runtime::shutdown(std::chrono::milliseconds limit) {
+    detail::team& team = state_->team;
+    RONDO_ASSERT(team.here() == nullptr, "a runtime is not ended by one of its own tasks");
+    std::lock_guard const guard{state_->ending};
+    time_point const until = later(clock::now(), limit);
+    team.stop_tasks();
+    if (state_->lends()) {
+        alarm const time_is_up{team.timers(), until};
+        team.runners().front()->run_until([&] { return team.tasks() == 0 || time_is_up.rang(); });
+    } else {
+        (void)team.await_tasks(until);
+    }
+    still_alive left{0, {}};
+    team.for_each_task([&left](live_task const& t) {
+        ++left.tasks;
+        left.origins.emplace_back(t.origin().function_name());
+    });
+    return left;
+}
+
+void runtime::abandon() noexcept {
+    std::unique_ptr<state> left = std::move(state_);
+    left->team.pause_for_good();
+    for (std::thread& t : left->threads) t.detach();
+    // Others may still wake what is in there. It is kept where a search for leaks finds it.
+    static std::mutex lock;
+    static std::vector<std::unique_ptr<state>>& all = *new std::vector<std::unique_ptr<state>>;
+    std::lock_guard const guard{lock};
+    all.push_back(std::move(left));
+}
+
+runtime::metrics runtime::measure() const {
+    detail::team const& team = state_->team;
+    metrics m{team.tasks(), team.waiting_outside(), {}};
+    for (auto const& r : team.runners()) {
+        m.workers.push_back({r->turns.get(), r->steals.get(), r->parks.get(), r->depth()});
+    }
+    return m;
+}
+
+runtime::snapshot runtime::dump() {
+    detail::team& team = state_->team;
+    RONDO_ASSERT(team.here() == nullptr, "a task cannot wait for its own worker to pause");
+    std::lock_guard const guard{state_->pausing};
+    snapshot s{team.pause(later(clock::now(), std::chrono::milliseconds{100})), {}};
+    auto const note = [&s](live_task const& t) {
+        if (s.complete) {
+            s.tasks.push_back(t.trace());
+        } else {
+            s.tasks.push_back({task_trace::activity::running, {task_trace::frame{t.origin()}}, {}});
+        }
+    };
+    state_->awaited.for_each(note);
+    team.for_each_task(note);
+    team.resume();
+    return s;
+}
+
+}  // namespace rondo
+
+#endif

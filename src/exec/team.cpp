@@ -1,0 +1,430 @@
+// The way of a job
+//
+//              of any worker                           of one worker (pinned)
+//   outside    the intake                              the worker's inbox, and unpark()
+//   in a turn  posted: the worker's own queue          on that worker: its local list
+//              woken: next on that worker
+//              gives way: the back of its own queue
+//   taken by   its worker; a thief, half of the own    its worker
+//              queue at a time; from the intake any
+//              worker, with a share of the others
+//
+// Invariants
+//   I1  a sleeper, and a job that any worker may run, imply a searcher, or that the job runs right
+//       after the turn that some worker runs. (intake.cpp, I1 and I2; next_ and give_way() are the
+//       exception that this sentence makes.)
+//   I2  a letter in the inbox implies that its worker is up, or that its driver was un-parked
+//   since. I3  a worker sleeps past the next deadline only while another one is keeper_, or is up.
+//   A timer
+//       that is due earlier than the keeper knows un-parks it.
+//   I4  who runs a job does not search: a searcher that gets one says so before it runs it.
+//
+// Races considered
+//   - a timer is added while a worker becomes the keeper: it says that it is the keeper, and then
+//     asks for the next deadline, under the lock under which timers are added. Either it sees the
+//     timer or whoever adds it sees the keeper.
+//   - a worker is chosen by the intake while it wakes up for another reason. It searches then as
+//     every worker that was chosen; the call of unpark() that it is owed comes late, maybe so late
+//     that the worker has nothing to do any more and ends: it waits for that call.
+//   - a job that is posted to an inbox may be the one after which the team is destroyed: the worker
+//     is un-parked under the lock that it needs to get the job.
+//   - the last task ends while somebody begins to wait for that: task lists have locks, through
+//     which one of the two sees the other.
+#include "rondo/exec/detail/team.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+#include "rondo/core/assert.hpp"
+#include "rondo/core/waker.hpp"
+
+namespace rondo::detail {
+
+namespace {
+
+// A worker with enough to do looks at the intake, I/O and timers after so many turns.
+constexpr std::uint32_t turns_before_a_look = checked_build ? 3 : 64;
+
+// A job may wake another one, and that the first again, without end: after so many in a row the
+// next one has to queue.
+constexpr int longest_row = 3;
+
+// Jobs that the intake holds in its ring; more are chained.
+constexpr std::size_t intake_ring = checked_build ? 2 : 1024;
+
+#ifdef RONDO_CHECKED
+runner*& this_runner() noexcept { return check::thread_storage<runner*>(); }
+#else
+[[gnu::noinline]] runner*& this_runner() noexcept {
+    constinit thread_local runner* current = nullptr;
+    asm volatile("" ::: "memory");
+    return current;
+}
+#endif
+
+}  // namespace
+
+// --- runner ---
+
+runner::runner(team& t, driver& sleeps_in, std::size_t index) noexcept
+    : team_(t), driver_(sleeps_in), index_(index) {}
+
+runner* runner::current() noexcept { return this_runner(); }
+
+std::size_t runner::depth() const noexcept { return own_.size(); }
+
+runner::on_duty::on_duty(runner& r) noexcept : outer_(std::exchange(this_runner(), &r)) {
+    r.thread_ = &this_thread();
+    outer_place_ = r.thread_->current;
+    // sequentially consistent, both: pairs with pause(), which first asks and then looks who is on
+    // duty. The load also orders a pause that was over before.
+    r.on_duty_.store(true, std::memory_order_seq_cst);
+    if (r.team_.pauses_.load(std::memory_order_seq_cst) % 2 != 0) r.team_.hold();
+}
+
+runner::on_duty::~on_duty() {
+    runner& r = *this_runner();
+    r.on_duty_.store(false, std::memory_order_release);
+    r.thread_->current = outer_place_;
+    this_runner() = outer_;
+}
+
+void runner::run() noexcept {
+    run_until([] { return false; });
+    // acquire: pairs with the release in unpark()
+    while (delivered_.load(std::memory_order_acquire) != times_chosen()) spin_pause();
+}
+
+void runner::end_duty() noexcept {
+    if (searching_) stop_searching();
+    running_.store(nullptr, std::memory_order_relaxed);
+}
+
+void runner::unpark() noexcept {
+    driver_.unpark();
+    delivered_.fetch_add(1, std::memory_order_release);  // release: pairs with the load in run()
+}
+
+bool runner::turn() noexcept {
+    // relaxed: hold() looks again and orders
+    if (team_.pauses_.load(std::memory_order_relaxed) % 2 != 0) team_.hold();
+    if (++turn_ == turns_before_a_look) look_around();
+    bool ran = false;
+    if (job* const j = local_.pop()) {
+        run_job(*j, home());
+        ran = true;
+    }
+    if (job* const j = next_shared()) {
+        run_job(*j, team_);
+        ran = true;
+    }
+    return ran;
+}
+
+void runner::run_job(job& j, executor& as) noexcept {
+    if (searching_) stop_searching();  // I4
+    thread_->current = &as;
+    running_.store(&j, std::memory_order_relaxed);  // relaxed: an address to compare with
+    turns.add_one();
+    j.run(j);
+}
+
+job* runner::next_shared() noexcept {
+    if (next_ != nullptr) {
+        if (nexts_in_a_row_++ < longest_row) return std::exchange(next_, nullptr);
+        push_last(*std::exchange(next_, nullptr));
+    }
+    nexts_in_a_row_ = 0;
+    return team_.alone() ? nullptr : own_.pop();
+}
+
+// What is not looked at while there is enough to do.
+void runner::look_around() noexcept {
+    turn_ = 0;
+    hear();
+    bool left_search = false;
+    if (job* const j = team_.intake_.take(*this, nullptr, left_search)) run_job(*j, team_);
+}
+
+// Everything that reaches this worker otherwise than through a queue.
+void runner::hear() noexcept {
+    thread_->current = &home();  // handlers of others run here too
+    driver_.poll();
+    empty_inbox();
+    team_.fire_timers();
+}
+
+void runner::empty_inbox() noexcept {
+    // relaxed: the lock orders. Who is not seen here un-parks this worker (I2).
+    if (!letters_.load(std::memory_order_relaxed)) return;
+    std::lock_guard const guard{inbox_lock_};
+    local_.append(std::exchange(inbox_, {}));
+    letters_.store(false, std::memory_order_relaxed);
+}
+
+bool runner::has_work() const noexcept {
+    return next_ != nullptr || !local_.empty() || own_.size() != 0;
+}
+
+// There was nothing to run.
+void runner::rest() noexcept {
+    running_.store(nullptr, std::memory_order_relaxed);
+    empty_inbox();
+    if (!local_.empty()) return;
+    if (job* const j = find()) return run_job(*j, team_);
+    lie_down();
+}
+
+// A job of the intake, or of another worker.
+job* runner::find() noexcept {
+    bool left_search = false;
+    if (job* const j = team_.intake_.take(*this, team_.alone() ? nullptr : &own_, left_search)) {
+        searching_ = false;
+        if (left_search) team_.search_ended();
+        return j;
+    }
+    searching_ = team_.intake_.begin_search(*this);
+    return searching_ ? search() : nullptr;
+}
+
+job* runner::search() noexcept {
+    std::size_t const all = team_.runners_.size();
+    int const looks = eagerness_.looks();
+    for (int look = 0; look < looks; ++look) {
+        for (std::size_t i = 1; i < all; ++i) {
+            if (job* const j = team_.runners_[(index_ + i) % all]->own_.steal_into(own_)) {
+                steals.add_one();
+                eagerness_.found();
+                return j;
+            }
+        }
+        if (team_.intake_.size() != 0 || letters_.load(std::memory_order_relaxed)) {
+            eagerness_.found();
+            return nullptr;
+        }
+        eagerness::pause_after(look);
+    }
+    return nullptr;
+}
+
+void runner::stop_searching() noexcept {
+    searching_ = false;
+    if (team_.intake_.end_search(*this)) team_.search_ended();
+}
+
+void runner::lie_down() noexcept {
+    switch (team_.intake_.lie_down(*this)) {
+        case intake::rest::stay_up:
+            return;
+        case intake::rest::ended:
+            searching_ = false;
+            ended_ = true;
+            return;
+        case intake::rest::look_again:
+            if (team_.can_be_stolen() && team_.intake_.get_up(*this)) {
+                searching_ = true;
+                return;
+            }
+            break;
+        case intake::rest::park:
+            break;
+    }
+    sleep();
+}
+
+void runner::sleep() noexcept {
+    searching_ = false;
+    parks.add_one();
+    time_point until = time_point::max();
+    runner* nobody = nullptr;
+    // sequentially consistent, both: see I3 and team::add()
+    bool const keeps = team_.keeper_.compare_exchange_strong(
+        nobody, this, std::memory_order_seq_cst, std::memory_order_relaxed);
+    if (keeps) until = team_.timers_.next().value_or(time_point::max());
+    thread_->current = &home();
+    driver_.park(until);
+    if (keeps) team_.keeper_.store(nullptr, std::memory_order_seq_cst);
+    // Chosen or up for another reason: it searches now.
+    (void)team_.intake_.get_up(*this);
+    searching_ = true;
+    hear();
+}
+
+// Behind everything that is here.
+void runner::push_last(job& j) noexcept {
+    if (team_.alone()) return local_.push(j);
+    if (!own_.push(j)) RONDO_ASSERT(team_.intake_.post(j), "its worker has not ended");
+}
+
+void runner::push(job& j) noexcept {
+    push_last(j);
+    if (team_.intake_.idle()) team_.intake_.wake_one();
+}
+
+// Ahead of everything that is here.
+void runner::push_next(job& j) noexcept {
+    if (job* const before = std::exchange(next_, &j)) push(*before);
+}
+
+// --- runner, as the place of pinned tasks ---
+
+executor& runner::home() noexcept { return team_.alone() ? static_cast<executor&>(team_) : *this; }
+
+void runner::post(job& j) noexcept {
+    if (runner::current() == this) return local_.push(j);
+    std::lock_guard const guard{inbox_lock_};
+    bool const first = inbox_.empty();
+    inbox_.push(j);
+    letters_.store(true, std::memory_order_relaxed);  // relaxed: see empty_inbox()
+    if (first) driver_.unpark();                      // I2, before the job can be had
+}
+
+timer_service& runner::timers() noexcept { return team_; }
+void runner::unobserved(std::exception_ptr exception) noexcept {
+    team_.unobserved(std::move(exception));
+}
+void runner::began(live_task& t) noexcept { tasks_.add(t); }
+void runner::ended(live_task& t) noexcept { team_.ended(t); }
+
+// --- team ---
+
+team::team(setup s)
+    : on_unobserved_(std::move(s.on_unobserved)),
+      intake_(intake_ring, s.drivers.size(), s.searchers),
+      timers_(std::chrono::milliseconds{1}, clock::now()) {
+    RONDO_ASSERT(!s.drivers.empty(), "a team has at least one worker");
+    for (driver* const d : s.drivers) {
+        runners_.push_back(std::make_unique<runner>(*this, *d, runners_.size()));
+    }
+}
+
+team::~team() = default;
+
+runner* team::here() const noexcept {
+    runner* const r = runner::current();
+    return r != nullptr && &r->team_ == this ? r : nullptr;
+}
+
+void team::post(job& j) noexcept {
+    if (runner* const r = here()) return r->push(j);
+    RONDO_ASSERT(intake_.post(j), "an executor outlives what is posted to it");
+}
+
+void team::wake(job& j) noexcept {
+    if (runner* const r = here()) return r->push_next(j);
+    post(j);
+}
+
+void team::give_way(job& j) noexcept {
+    runner* const r = here();
+    if (r == nullptr) return post(j);
+    if (alone()) return r->push_last(j);
+    // With nobody else here it runs again at once: no reason to wake anyone.
+    bool const others = r->has_work();
+    r->push_last(j);
+    if (others && intake_.idle()) intake_.wake_one();
+}
+
+void team::search_ended() noexcept {
+    if (intake_.size() != 0 || can_be_stolen()) intake_.wake_one();
+}
+
+bool team::can_be_stolen() const noexcept {
+    return std::ranges::any_of(runners_, [](auto const& r) { return r->own_.size() != 0; });
+}
+
+void team::add(timer& t, time_point deadline) noexcept {
+    if (!timers_.add(t, deadline)) return;
+    // I3; sequentially consistent: pairs with the exchange in runner::sleep()
+    if (runner* const r = keeper_.load(std::memory_order_seq_cst)) r->driver_.unpark();
+}
+
+// One worker at a time; another one need not wait for it. Reading the clock costs as much as a
+// turn: it is left alone while there is no timer.
+void team::fire_timers() noexcept {
+    if (timers_.empty()) return;
+    // acquire, release: one who fires after the other
+    if (firing_.exchange(true, std::memory_order_acquire)) return;
+    timers_.fire_due(clock::now());
+    firing_.store(false, std::memory_order_release);
+}
+
+void team::unobserved(std::exception_ptr exception) noexcept {
+    if (!on_unobserved_) return executor::unobserved(std::move(exception));
+    try {
+        on_unobserved_(std::move(exception));
+    } catch (...) {  // a hook that fails must not cost a worker
+    }
+}
+
+void team::began(live_task& t) noexcept {
+    runner* const r = here();
+    (r != nullptr ? r->tasks_ : outside_).add(t);
+}
+
+void team::ended(live_task& t) noexcept {
+    live_tasks::remove(t);
+    // relaxed: the lists' locks order it, see above
+    if (awaited_.load(std::memory_order_relaxed) && tasks() == 0) all_ended_.unpark();
+}
+
+std::size_t team::tasks() const noexcept {
+    std::size_t sum = outside_.size();
+    for (auto const& r : runners_) sum += r->tasks_.size();
+    return sum;
+}
+
+void team::stop_tasks() noexcept {
+    outside_.stop_all();
+    for (auto const& r : runners_) r->tasks_.stop_all();
+}
+
+bool team::await_tasks(time_point until) noexcept {
+    awaited_.store(true, std::memory_order_relaxed);
+    bool in_time = true;
+    while (tasks() != 0 && in_time) in_time = all_ended_.park_until(until);
+    awaited_.store(false, std::memory_order_relaxed);
+    return tasks() == 0;
+}
+
+void team::close() noexcept { intake_.close(); }
+
+// --- pausing ---
+
+bool team::pause(time_point until) noexcept {
+    pauses_.fetch_add(1, std::memory_order_seq_cst);
+    for (auto const& r : runners_) r->driver_.unpark();
+    for (;;) {
+        std::uint32_t const seen = paused_.load(std::memory_order_acquire);
+        auto const on_duty = std::ranges::count_if(
+            runners_, [](auto const& r) { return r->on_duty_.load(std::memory_order_seq_cst); });
+        if (seen >= static_cast<std::uint32_t>(on_duty)) return true;
+        if (!futex_wait_until(paused_, seen, until)) return false;
+    }
+}
+
+void team::resume() noexcept {
+    pauses_.fetch_add(1, std::memory_order_release);  // release: pairs with the load in hold()
+    futex_wake(&pauses_, static_cast<int>(runners_.size()));
+    // All have gone on: the next pause counts anew.
+    for (std::uint32_t left; (left = paused_.load(std::memory_order_relaxed)) != 0;) {
+        futex_wait(paused_, left);
+    }
+}
+
+void team::pause_for_good() noexcept { pauses_.fetch_add(1, std::memory_order_relaxed); }
+
+void team::hold() noexcept {
+    std::uint32_t const asked = pauses_.load(std::memory_order_acquire);
+    if (asked % 2 == 0) return;
+    // release: pairs with the acquire in pause(), which then reads what this worker's turns did
+    paused_.fetch_add(1, std::memory_order_release);
+    futex_wake(&paused_, 1);
+    // acquire: pairs with the release in resume()
+    while (pauses_.load(std::memory_order_acquire) == asked) futex_wait(pauses_, asked);
+    paused_.fetch_sub(1, std::memory_order_relaxed);
+    futex_wake(&paused_, 1);
+}
+
+}  // namespace rondo::detail

@@ -1,0 +1,352 @@
+// A runtime without its threads and its I/O, explored: how jobs find workers, who is woken, who
+// keeps the time, and how it ends. Nobody closes the team before what it waits for has been run: a
+// wake-up that is lost shows as a deadlock.
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "rondo/core/parker.hpp"
+#include "rondo/exec/detail/doorbell.hpp"
+#include "rondo/exec/detail/team.hpp"
+#include "support/model.hpp"
+
+namespace rondo {
+namespace {
+
+using check::thread;
+using detail::driver;
+using detail::runner;
+using detail::team;
+
+// Runs a function, once; whoever runs it must have seen it being made.
+template <class F>
+class doing final : public job {
+  public:
+    explicit doing(F f) : job(&act), body_(std::move(f)) {}
+    int runs() const noexcept { return runs_; }
+
+  private:
+    static void act(job& j) noexcept {
+        auto& self = static_cast<doing&>(j);
+        self.runs_ = self.runs_ + 1;
+        self.body_();
+    }
+
+    F body_;
+    cell<int> runs_{0};
+};
+
+struct nothing {
+    void operator()() const noexcept {}
+};
+
+// Sleeps, and hears nothing of the world.
+class deaf_driver final : public driver {
+  public:
+    void poll() noexcept override {}
+    void park(time_point until) noexcept override {
+        last_until = until;
+        (void)parker_.park_until(until);
+    }
+    void unpark() noexcept override { parker_.unpark(); }
+
+    cell<time_point> last_until{time_point{}};
+
+  private:
+    parker parker_;
+};
+
+class crowd {
+  public:
+    explicit crowd(std::size_t workers) : drivers_(workers) {
+        team::setup s;
+        for (auto& d : drivers_) s.drivers.push_back(&(d = std::make_unique<deaf_driver>(), *d));
+        team_ = std::make_unique<team>(std::move(s));
+    }
+    void start() {
+        for (auto const& r : team_->runners()) threads_.emplace_back([&r] { r->run(); });
+    }
+    // Ends as a runtime does, down to its memory.
+    void end() {
+        team_->close();
+        for (thread& t : threads_) t.join();
+        team_.reset();
+        drivers_.clear();
+    }
+    team& operator*() { return *team_; }
+    team* operator->() { return team_.get(); }
+    runner& worker(std::size_t i) { return *team_->runners()[i]; }
+
+  private:
+    std::vector<std::unique_ptr<deaf_driver>> drivers_;
+    std::unique_ptr<team> team_;
+    std::vector<thread> threads_;
+};
+
+void a_posted_job_is_run(std::size_t workers, int fewer) {
+    EXPECT_HOLDS(
+        [workers] {
+            parker done;
+            doing first{[&] { done.unpark(); }};
+            doing second{[&] { done.unpark(); }};
+            crowd c{workers};
+            c.start();
+            c->post(first);
+            done.park();
+            c->post(second);
+            done.park();
+            c.end();
+            RONDO_CHECK_EXPECT(first.runs() == 1 && second.runs() == 1);
+        },
+        fewer);
+}
+
+TEST(TeamModel, AJobWakesTheOnlyWorkerEachTime) { a_posted_job_is_run(1, 1); }
+TEST(TeamModel, AJobWakesOneOfTwoWorkers) { a_posted_job_is_run(2, 2); }
+
+// A job posts another one and does not end before that was run: by the other worker.
+TEST(TeamModel, AJobThatIsPostedInALongTurnIsStolen) {
+    EXPECT_HOLDS(
+        [] {
+            parker done;
+            parker inner_ran;
+            doing inner{[&] { inner_ran.unpark(); }};
+            crowd c{2};
+            doing outer{[&] {
+                c->post(inner);
+                inner_ran.park();
+                done.unpark();
+            }};
+            c.start();
+            c->post(outer);
+            done.park();
+            c.end();
+            RONDO_CHECK_EXPECT(inner.runs() == 1 && outer.runs() == 1);
+        },
+        2);
+}
+
+// Of two jobs that a turn wakes, the first gives up its place to the second, and is not lost.
+TEST(TeamModel, BothOfTwoWokenJobsRun) {
+    EXPECT_HOLDS(
+        [] {
+            parker done;
+            doing one{nothing{}};
+            doing two{nothing{}};
+            crowd c{2};
+            doing outer{[&] {
+                c->wake(one);
+                c->wake(two);
+                done.unpark();
+            }};
+            c->post(outer);
+            c.start();
+            done.park();
+            c.end();
+            RONDO_CHECK_EXPECT(one.runs() == 1 && two.runs() == 1);
+        },
+        2);
+}
+
+// A job that gives way behind another one needs a worker of its own if that one does not end.
+TEST(TeamModel, AJobThatGivesWayToALongOneIsStolen) {
+    EXPECT_HOLDS(
+        [] {
+            parker done;
+            parker again;
+            crowd c{2};
+            doing after{[&] { again.unpark(); }};
+            doing long_one{[&] {
+                again.park();
+                done.unpark();
+            }};
+            doing outer{[&] {
+                c->post(long_one);
+                c->give_way(after);
+            }};
+            c->post(outer);
+            c.start();
+            done.park();
+            c.end();
+            RONDO_CHECK_EXPECT(after.runs() == 1 && long_one.runs() == 1);
+        },
+        2);
+}
+
+TEST(TeamModel, APinnedJobFromOutsideWakesItsWorker) {
+    EXPECT_HOLDS(
+        [] {
+            parker done;
+            crowd c{2};
+            runner* ran_on = nullptr;
+            doing pinned{[&] {
+                ran_on = runner::current();
+                done.unpark();
+            }};
+            c.start();
+            c.worker(1).post(pinned);
+            done.park();
+            RONDO_CHECK_EXPECT(ran_on == &c.worker(1));
+            c.end();
+            RONDO_CHECK_EXPECT(pinned.runs() == 1);
+        },
+        2);
+}
+
+// The worker sleeps for one reason and is chosen for another in the same instant.
+TEST(TeamModel, APinnedAndASharedJobMeetAtOneSleeper) {
+    EXPECT_HOLDS(
+        [] {
+            parker first_done;
+            parker second_done;
+            doing pinned{[&] { first_done.unpark(); }};
+            doing shared{[&] { second_done.unpark(); }};
+            crowd c{1};
+            c.start();
+            thread other{[&] { c->post(shared); }};
+            c.worker(0).post(pinned);
+            first_done.park();
+            second_done.park();
+            c.end();
+            other.join();
+            RONDO_CHECK_EXPECT(pinned.runs() == 1 && shared.runs() == 1);
+        },
+        1);
+}
+
+// The team is destroyed as soon as the job has run, while post() may still be returning.
+TEST(TeamModel, APostedJobMayBeTheLast) {
+    EXPECT_HOLDS(
+        [] {
+            parker done;
+            doing last{[&] { done.unpark(); }};
+            crowd c{2};
+            c.start();
+            thread poster{[&, target = &*c] { target->post(last); }};
+            done.park();
+            c.end();
+            poster.join();
+        },
+        2);
+}
+
+TEST(TeamModel, APinnedJobMayBeTheLast) {
+    EXPECT_HOLDS(
+        [] {
+            parker done;
+            doing last{[&] { done.unpark(); }};
+            crowd c{1};
+            c.start();
+            thread poster{[&, target = &c.worker(0)] { target->post(last); }};
+            done.park();
+            c.end();
+            poster.join();
+        },
+        1);
+}
+
+// A timer that is added while the only worker lies down: it is seen, or the worker is un-parked.
+TEST(TeamModel, ATimerThatIsAddedWhileAWorkerLiesDownFires) {
+    EXPECT_HOLDS(
+        [] {
+            parker done;
+            struct due final : timer {
+                explicit due(parker& p) noexcept
+                    : timer([](timer& t) noexcept { static_cast<due&>(t).done.unpark(); }),
+                      done(p) {}
+                parker& done;
+            } now{done};
+            crowd c{1};
+            c.start();
+            c->timers().add(now, time_point{});
+            done.park();
+            c.end();
+        },
+        1);
+}
+
+// Between pause() and resume() no worker runs anything, and afterwards all goes on.
+TEST(TeamModel, NothingRunsInAPause) {
+    EXPECT_HOLDS(
+        [] {
+            parker done;
+            cell<int> touched{0};  // plain: the checker sees whether two use it at a time
+            doing first{[&] {
+                touched = touched + 1;
+                done.unpark();
+            }};
+            crowd c{1};
+            c.start();
+            c->post(first);
+            bool const paused = c->pause(time_point::max());  // may give up at any time
+            if (paused) touched = touched + 1;
+            c->resume();
+            done.park();
+            c.end();
+            RONDO_CHECK_EXPECT(touched == (paused ? 2 : 1));
+        },
+        1);
+}
+
+// --- the doorbell under it ---
+
+// A bell in a house where other noises end a sleep as well.
+class house final : public detail::doorbell {
+  public:
+    int rings() const noexcept { return rings_; }
+    void noise() noexcept { parker_.unpark(); }
+
+  private:
+    void sleep(time_point) noexcept override {
+        parker_.park();
+        if (posted_.exchange(false, std::memory_order_acquire)) rang();
+    }
+    void ring() noexcept override {
+        rings_ = rings_ + 1;  // one at a time
+        RONDO_CHECK_EXPECT(!posted_.exchange(true, std::memory_order_release));
+        parker_.unpark();
+    }
+
+    parker parker_;
+    atomic<bool> posted_{false};
+    cell<int> rings_{0};
+};
+
+TEST(DoorbellModel, AnUnparkIsNotLost) {
+    EXPECT_HOLDS([] {
+        house h;
+        cell<int> message{0};
+        thread sleeper{[&] {
+            h.park(time_point::max());
+            RONDO_CHECK_EXPECT(message == 1);
+        }};
+        message = 1;
+        h.unpark();
+        sleeper.join();
+    });
+}
+
+// Two who ring, and a noise in between: one ring is under way at a time.
+TEST(DoorbellModel, ItIsNotRungAgainBeforeItRang) {
+    EXPECT_HOLDS([] {
+        house h;
+        atomic<int> told{0};
+        thread sleeper{[&] {
+            while (told.load(std::memory_order_relaxed) != 2) h.park(time_point::max());
+        }};
+        thread other{[&] {
+            told.fetch_add(1, std::memory_order_relaxed);
+            h.unpark();
+        }};
+        told.fetch_add(1, std::memory_order_relaxed);
+        h.noise();
+        h.unpark();
+        other.join();
+        sleeper.join();
+    });
+}
+
+}  // namespace
+}  // namespace rondo

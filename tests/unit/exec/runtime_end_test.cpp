@@ -1,0 +1,192 @@
+// How a runtime ends, and what it tells about itself: shutdown, dump, watchdog, idleness.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gate.hpp"
+#include "rondo/core/shield.hpp"
+#include "rondo/core/this_task.hpp"
+#include "rondo/exec/runtime.hpp"
+#include "support/permits.hpp"
+
+namespace rondo {
+namespace {
+
+using namespace std::chrono_literals;
+using test::gate;
+using test::permits;
+
+// Notes its end.
+class leaves_a_note {
+  public:
+    explicit leaves_a_note(std::atomic<int>* notes) noexcept : notes_(notes) {}
+    leaves_a_note(leaves_a_note const&) = delete;
+    leaves_a_note& operator=(leaves_a_note const&) = delete;
+    ~leaves_a_note() { notes_->fetch_add(1); }
+
+  private:
+    std::atomic<int>* notes_;
+};
+
+task<void> wait_for_ever(permits* p, std::atomic<int>* notes) {
+    leaves_a_note const note{notes};
+    auto never = co_await p->acquire();
+}
+task<void> sleep_for_ever() { co_await sleep_for(24h); }
+task<void> take_one(permits* p) { auto one = co_await p->acquire(); }
+task<void> will_not_stop(permits* p) { co_await shield(take_one(p)); }
+task<void> nothing() { co_return; }
+
+class EveryEnd : public testing::TestWithParam<std::size_t> {};
+INSTANTIATE_TEST_SUITE_P(Runtime, EveryEnd, testing::Values(0U, 1U, 3U),
+                         [](auto const& of) { return std::to_string(of.param) + "Workers"; });
+
+TEST_P(EveryEnd, DestructionStopsWhatIsAliveAndWaitsForItsDestructors) {
+    permits p{0};
+    std::atomic<int> notes{0};
+    {
+        runtime rt{{.workers = GetParam()}};
+        for (int i = 0; i < 10; ++i) rt.spawn(wait_for_ever(&p, &notes)).detach();
+        rt.spawn(sleep_for_ever()).detach();
+        rt.spawn_pinned(wait_for_ever(&p, &notes)).detach();
+        rt.block_on(nothing());
+    }
+    // Those that had not begun were stopped in their first wait.
+    EXPECT_EQ(notes, 11);
+}
+
+TEST_P(EveryEnd, ShutdownReportsThatAllHaveEnded) {
+    permits p{0};
+    std::atomic<int> notes{0};
+    runtime rt{{.workers = GetParam()}};
+    for (int i = 0; i < 10; ++i) rt.spawn(wait_for_ever(&p, &notes)).detach();
+    runtime::still_alive const left = rt.shutdown(1h);
+    EXPECT_EQ(left.tasks, 0U);
+    EXPECT_EQ(notes, 10);
+}
+
+TEST_P(EveryEnd, ShutdownNamesWhatDidNotEndInTime) {
+    permits p{0};
+    runtime rt{{.workers = GetParam()}};
+    auto h = rt.spawn(will_not_stop(&p));
+    runtime::still_alive left = rt.shutdown(5ms);
+    ASSERT_EQ(left.tasks, 1U);
+    EXPECT_NE(left.origins.front().find("will_not_stop"), std::string::npos)
+        << left.origins.front();
+    p.release();
+    left = rt.shutdown(1h);
+    EXPECT_EQ(left.tasks, 0U);
+}
+
+TEST_P(EveryEnd, WhatIsSpawnedAfterAShutdownIsStoppedInItsFirstWait) {
+    permits p{0};
+    std::atomic<int> notes{0};
+    runtime rt{{.workers = GetParam()}};
+    EXPECT_EQ(rt.shutdown(1h).tasks, 0U);
+    rt.spawn(wait_for_ever(&p, &notes)).detach();
+    EXPECT_EQ(rt.shutdown(1h).tasks, 0U);
+    EXPECT_EQ(notes, 1);
+}
+
+TEST(RuntimeEnd, AnAbandonedRuntimeTakesNoFurtherTurn) {
+    // What is abandoned stays where it is, and so does what it refers to.
+    static permits& p = *new permits{0};
+    static std::atomic<int> notes{0};
+    {
+        runtime rt{{.workers = 2}};
+        rt.spawn(wait_for_ever(&p, &notes)).detach();
+        rt.block_on(nothing());
+        rt.abandon();
+    }
+    EXPECT_EQ(notes, 0);
+}
+
+// --- what it tells ---
+
+TEST(RuntimeDump, NamesEachTaskAndWhereItWaits) {
+    runtime rt{{.workers = 2}};
+    permits p{0};
+    gate begun;
+    auto outer = [](permits* from, gate* g) -> task<void> {
+        g->open();
+        co_await take_one(from);
+    };
+    auto a = rt.spawn(outer(&p, &begun));
+    begun.wait();
+    runtime::snapshot s = rt.dump();
+    // The turn in which the gate was opened may go on to the wait a moment later.
+    while (s.complete && s.tasks.size() == 1 &&
+           s.tasks.front().doing != task_trace::activity::waiting) {
+        s = rt.dump();
+    }
+    ASSERT_TRUE(s.complete);
+    ASSERT_EQ(s.tasks.size(), 1U);
+    ASSERT_EQ(s.tasks.front().frames.size(), 2U) << to_text(s.tasks);
+    EXPECT_NE(s.tasks.front().frames.front().function.find("take_one"), std::string::npos);
+    p.release();
+    (void)a.blocking_join();
+}
+
+TEST(RuntimeDump, SaysWhenATurnWouldNotEnd) {
+    runtime rt{{.workers = 2}};
+    gate begun;
+    gate over;
+    auto hog = [](gate* begins, gate* ends) -> task<void> {
+        begins->open();
+        ends->wait();
+        co_return;
+    };
+    auto h = rt.spawn(hog(&begun, &over));
+    begun.wait();
+    runtime::snapshot const s = rt.dump();
+    EXPECT_FALSE(s.complete);
+    EXPECT_EQ(s.tasks.size(), 1U);
+    over.open();
+    (void)h.blocking_join();
+}
+
+task<void> hold_the_worker(gate* until) {
+    until->wait();
+    co_return;
+}
+
+TEST(RuntimeWatchdog, NamesATaskThatHoldsItsWorker) {
+    gate told;
+    runtime::overdue report{};
+    runtime rt{{.workers = 2, .watchdog = 5ms, .on_overdue = [&](runtime::overdue const& o) {
+                    report = o;
+                    told.open();
+                }}};
+    auto h = rt.spawn(hold_the_worker(&told));  // until it is reported
+    (void)h.blocking_join();
+    EXPECT_GE(report.held, 5ms);
+    EXPECT_NE(report.task.find("hold_the_worker"), std::string::npos) << report.task;
+}
+
+// A worker that sleeps is not woken by the clock: real time has to pass to see that.
+TEST(RuntimeIdle, NobodyWakesUpForNothing) {
+    runtime rt{{.workers = 3}};
+    rt.block_on(nothing());
+    auto parks = [&rt] {
+        std::uint64_t sum = 0;
+        for (auto const& w : rt.measure().workers) sum += w.parks;
+        return sum;
+    };
+    // Until all have gone to sleep.
+    std::uint64_t before = 0;
+    do {
+        before = parks();
+        std::this_thread::sleep_for(20ms);
+    } while (before < 3 || before != parks());
+    std::this_thread::sleep_for(50ms);
+    EXPECT_EQ(parks(), before);
+}
+
+}  // namespace
+}  // namespace rondo
