@@ -19,7 +19,7 @@
 #include <source_location>
 #include <utility>
 
-#include "rondo/core/frame_allocator.hpp"
+#include "rondo/core/detail/recycled.hpp"
 #include "rondo/core/live_tasks.hpp"
 #include "rondo/core/task.hpp"
 #include "rondo/core/wait.hpp"
@@ -77,18 +77,13 @@ class root_base : public wait_queue, public live_task {
 };
 
 template <class T>
-class root final : public result_slot<T>, resumption, public root_base {
+class root final : public result_slot<T>, resumption, public root_base, public recycled {
   public:
     root(executor& where, task<T>&& child, stop_token parent) noexcept
         : root_base(where, child.origin(), parent), child_(std::move(child)) {
         where.began(*this);
         flow_.suspend_at(*this);
         flow_.post();
-    }
-
-    static void* operator new(std::size_t size) { return allocate_frame(size); }
-    static void operator delete(void* memory, std::size_t size) noexcept {
-        deallocate_frame(memory, size);
     }
 
     std::expected<T, wait_error> outcome() {

@@ -112,13 +112,10 @@ class result_state : public wait_queue {
 };
 
 template <class F, class T>
-class submitted_job final : public pool_job, public result_state<T> {
+class submitted_job final : public pool_job, public result_state<T>, public recycled {
   public:
     submitted_job(F&& f, failure_sink& unobserved)
         : pool_job(&act), unobserved_(unobserved), closure_(std::move(f)) {}
-
-    static void* operator new(std::size_t size) { return allocate_job(size); }
-    static void operator delete(void* p, std::size_t size) noexcept { deallocate_job(p, size); }
 
     // It was not accepted.
     void refuse(job_lost why) noexcept { complete_without(why); }

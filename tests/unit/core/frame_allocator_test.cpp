@@ -16,11 +16,33 @@ using rondo::allocate_frame;
 using rondo::deallocate_frame;
 using rondo::frame_allocator_stats;
 using rondo::this_thread_frame_stats;
+using rondo::trim_frames;
 
 bool recycling() { return this_thread_frame_stats().recycling; }
 
-// Caches belong to threads, so a test that counts starts on a new one.
-void on_a_new_thread(std::function<void()> const& body) { std::thread(body).join(); }
+// Magazines belong to threads, so a test that counts starts on a new one, with an empty depot.
+void on_a_new_thread(std::function<void()> const& body) {
+    trim_frames();
+    std::thread(body).join();
+}
+
+constexpr std::size_t kib = 1024;
+constexpr std::size_t kept_by_the_depot = 16 * kib * kib;
+
+// Blocks in the two magazines of a class, when they are full.
+std::size_t kept_by_a_thread(std::size_t size) {
+    return 2 * std::min<std::size_t>(32 * kib / size, 64);
+}
+
+std::vector<void*> allocate(std::size_t count, std::size_t size) {
+    std::vector<void*> blocks(count);
+    for (void*& block : blocks) block = allocate_frame(size);
+    return blocks;
+}
+
+void deallocate(std::vector<void*> const& blocks, std::size_t size) {
+    for (void* const block : blocks) deallocate_frame(block, size);
+}
 
 TEST(FrameAllocator, BlocksAreUsableAlignedAndDistinct) {
     for (std::size_t size : {1U, 48U, 63U, 64U, 65U, 128U, 1000U, 2047U, 2048U, 2049U, 100'000U}) {
@@ -104,35 +126,44 @@ TEST(FrameAllocator, LargeFramesAreNotKept) {
     });
 }
 
-TEST(FrameAllocator, CacheOfAClassIsBounded) {
+TEST(FrameAllocator, AThreadKeepsTwoMagazinesOfAClassAndTheDepotTheRest) {
     for (std::size_t size : {64U, 640U, 2048U}) {
         on_a_new_thread([size] {
-            std::size_t const kept = recycling() ? std::size_t{64} * 1024 / size : 0;
-            std::vector<void*> blocks(3000);
-            for (void*& block : blocks) {
-                block = allocate_frame(size);
-            }
-            for (void* block : blocks) {
-                deallocate_frame(block, size);
-            }
+            std::size_t const kept = recycling() ? kept_by_a_thread(size) : 0;
+            std::size_t const count = kept_by_a_thread(size) * 5;
+            deallocate(allocate(count, size), size);
             frame_allocator_stats const stats = this_thread_frame_stats();
             EXPECT_EQ(stats.cached_blocks, kept);
             EXPECT_EQ(stats.cached_bytes, kept * size);
-            EXPECT_EQ(stats.system_frees, blocks.size() - kept);
+            EXPECT_LE(stats.cached_bytes, 64 * kib);
+            EXPECT_EQ(stats.depot_bytes, recycling() ? (count - kept) * size : 0);
+            EXPECT_EQ(stats.system_frees, recycling() ? 0 : count);
+            deallocate(allocate(count, size), size);
+            EXPECT_EQ(this_thread_frame_stats().system_allocations,
+                      recycling() ? count : 2 * count);
         });
     }
+}
+
+TEST(FrameAllocator, TheDepotIsBounded) {
+    if (!recycling()) return;  // there is no depot
+    on_a_new_thread([] {
+        constexpr std::size_t size = 2048, count = kept_by_the_depot / size + 2000;
+        deallocate(allocate(count, size), size);
+        frame_allocator_stats const stats = this_thread_frame_stats();
+        EXPECT_EQ(stats.depot_bytes, kept_by_the_depot);
+        EXPECT_LE(stats.cached_bytes, 64 * kib);
+        EXPECT_EQ(stats.system_frees * size + stats.cached_bytes + stats.depot_bytes, count * size);
+        trim_frames();
+        EXPECT_EQ(this_thread_frame_stats().depot_bytes, 0U);
+        EXPECT_EQ(this_thread_frame_stats().system_frees, count - stats.cached_blocks);
+    });
 }
 
 TEST(FrameAllocator, CacheOfAThreadIsBounded) {
     on_a_new_thread([] {
         for (std::size_t size = 64; size <= 2048; size += 64) {
-            std::vector<void*> blocks(1100);
-            for (void*& block : blocks) {
-                block = allocate_frame(size);
-            }
-            for (void* block : blocks) {
-                deallocate_frame(block, size);
-            }
+            deallocate(allocate(1100, size), size);
         }
         EXPECT_LE(this_thread_frame_stats().cached_bytes, 2U * 1024 * 1024);
     });
@@ -151,6 +182,40 @@ TEST(FrameAllocator, FrameFreedOnAnotherThreadIsReusedThere) {
             deallocate_frame(again, 200);
         }
     });
+}
+
+// As when one thread only submits and another one only runs.
+TEST(FrameAllocator, WhatOneThreadFreesAnotherAllocates) {
+    if (!recycling()) return;  // as documented
+    on_a_new_thread([] {
+        constexpr std::size_t count = 1000, size = 64;
+        for (int round = 0; round < 20; ++round) {
+            std::vector<void*> const blocks = allocate(count, size);
+            std::thread{[&] { deallocate(blocks, size); }}.join();
+        }
+        // Each time but the first, what the other thread had in magazines that were not full.
+        EXPECT_LE(this_thread_frame_stats().system_allocations, count + 19 * std::size_t{128});
+    });
+}
+
+TEST(FrameAllocator, ABlockBelongsToOneOfManyThreads) {
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t) {
+        threads.emplace_back([t] {
+            for (int round = 0; round < 200; ++round) {
+                std::size_t const size = round % 2 == 0 ? 64 : 128;
+                std::vector<void*> const mine = allocate(300, size);
+                for (void* const p : mine) std::memset(p, t, size);
+                for (void* const p : mine) {
+                    auto const* const bytes = static_cast<unsigned char const*>(p);
+                    ASSERT_EQ(bytes[0], t);
+                    ASSERT_EQ(bytes[size - 1], t);
+                }
+                deallocate(mine, size);
+            }
+        });
+    }
+    for (std::thread& t : threads) t.join();
 }
 
 TEST(FrameAllocator, ThreadsPassFramesInARing) {
@@ -226,6 +291,16 @@ TEST(FrameAllocator, EndingThreadGivesItsCacheBackAndKeepsNothingMore) {
     EXPECT_EQ(after_guard.system_frees + 1, after_guard.system_allocations);  // look.frame
     EXPECT_EQ(at_the_end.cached_blocks, 0U);
     EXPECT_EQ(at_the_end.system_frees, at_the_end.system_allocations);
+}
+
+TEST(FrameAllocator, EndingThreadLeavesItsFullMagazinesToTheOthers) {
+    if (!recycling()) return;  // it has none
+    on_a_new_thread([] { deallocate(allocate(64 + 10, 64), 64); });
+    EXPECT_EQ(this_thread_frame_stats().depot_bytes, 64U * 64);
+    std::thread{[] {
+        deallocate(allocate(64, 64), 64);
+        EXPECT_EQ(this_thread_frame_stats().system_allocations, 0U);
+    }}.join();
 }
 
 }  // namespace

@@ -288,5 +288,19 @@ TEST(Spawn, ATaskMaySpawnOnAnotherLoopAndJoinItFromItsOwn) {
     runs.join();
 }
 
+TEST(Spawn, AnOverAlignedResultIsAligned) {
+    struct alignas(256) wide {
+        explicit wide(int v) : value(v) {}
+        wide(wide&& other) noexcept : value(other.value) {
+            EXPECT_EQ(reinterpret_cast<std::uintptr_t>(this) % 256, 0U);
+        }
+        int value;
+    };
+    run_loop loop;
+    auto handle = spawn(loop, []() -> task<wide> { co_return wide{7}; }());
+    loop.run_ready();
+    EXPECT_EQ(handle.blocking_join()->value, 7);
+}
+
 }  // namespace
 }  // namespace rondo

@@ -49,6 +49,20 @@ TEST_P(EveryDispatch, DestructionRunsEverythingThatWasAccepted) {
     EXPECT_EQ(ran, 1000);
 }
 
+TEST(ThreadPool, AnOverAlignedClosureIsAligned) {
+    struct alignas(256) wide {
+        bool aligned() const noexcept {
+            return reinterpret_cast<std::uintptr_t>(this) % alignof(wide) == 0;
+        }
+    };
+    thread_pool pool{{.workers = 1}};
+    std::vector<job_result<bool>> results;
+    for (int i = 0; i < 8; ++i) {
+        results.push_back(pool.submit([w = wide{}] { return w.aligned(); }));
+    }
+    for (auto& r : results) EXPECT_TRUE(r.blocking_get().value());
+}
+
 TEST_P(EveryDispatch, APoolOfOneRunsJobsInTheirOrder) {
     std::vector<int> order;  // plain: one worker, and its end is joined
     {

@@ -5,8 +5,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "rondo/core/detail/recycled.hpp"
 #include "rondo/core/executor.hpp"
-#include "rondo/exec/detail/job_memory.hpp"
 
 namespace rondo::detail {
 
@@ -45,13 +45,10 @@ class pool_job : public job {
 };
 
 template <class F>
-class closure_job final : public pool_job {
+class closure_job final : public pool_job, public recycled {
   public:
     explicit closure_job(F&& f) : pool_job(&act), closure_(std::move(f)) {}
     explicit closure_job(F const& f) : pool_job(&act), closure_(f) {}
-
-    static void* operator new(std::size_t size) { return allocate_job(size); }
-    static void operator delete(void* p, std::size_t size) noexcept { deallocate_job(p, size); }
 
     F& closure() noexcept { return closure_; }
 

@@ -37,9 +37,9 @@
 #include <mutex>
 #include <utility>
 
+#include "rondo/core/detail/recycled.hpp"
 #include "rondo/core/policy.hpp"
 #include "rondo/core/short_lock.hpp"
-#include "rondo/sync/detail/recycled.hpp"
 #include "rondo/sync/detail/slot.hpp"
 
 namespace rondo::detail {

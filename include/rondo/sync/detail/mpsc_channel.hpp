@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "rondo/core/detail/recycled.hpp"
 #include "rondo/core/waiter.hpp"
 #include "rondo/sync/detail/block_list.hpp"
-#include "rondo/sync/detail/recycled.hpp"
 
 namespace rondo::detail {
 

@@ -5,8 +5,8 @@
 #include <expected>
 #include <utility>
 
+#include "rondo/core/detail/recycled.hpp"
 #include "rondo/core/waiter.hpp"
-#include "rondo/sync/detail/recycled.hpp"
 #include "rondo/sync/detail/slot.hpp"
 
 namespace rondo::detail {

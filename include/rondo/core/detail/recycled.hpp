@@ -1,7 +1,8 @@
-// recycled.hpp: objects that come and go with channels and messages, in memory that is used again.
+// recycled.hpp: objects that come and go with tasks, jobs and messages, in memory that is used
+// again.
 //
 // Derive from it, and `new` takes the memory from the frame allocator: freed on any thread, it
-// serves the next one of its size there. Types with extended alignment go to the system.
+// serves the next one of its size. Types with extended alignment go to the system.
 #pragma once
 
 #include <cstddef>
