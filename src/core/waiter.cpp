@@ -6,7 +6,8 @@
 // tests/model/core/waiter_model_test.cpp.
 //
 //      state    -> state      by          on thread     then
-//  W1  idle     -> granted    enter()     owner's       owner goes on, no wake-up
+//  W1  idle     -> granted    enter()     owner's       owner goes on, no wake-up; those whom it
+//                                                       lets go are woken
 //  W2  idle     -> waiting    enter()     owner's       owner suspends
 //  W3  waiting  -> granted    serve()     any           wake-up after the unlock
 //  W4  waiting  -> withdrawn  withdraw()  requester's,  parts are given back; if it was first,
@@ -122,19 +123,27 @@ class wait_queue::wake_list {
 };
 
 bool wait_queue::enter(waiter& w, wait_state as) noexcept {
-    std::lock_guard const guard{lock_};
-    if (w.state_ == wait_state::idle) {
-        // W1; nobody overtakes those in line, but for what is its own
-        if ((waiters_.empty() || owed(w)) && grant(w)) {
-            w.state_ = wait_state::granted;
-            return true;
+    waiter* let_go = nullptr;
+    bool more = false;
+    {
+        std::lock_guard const guard{lock_};
+        if (w.state_ == wait_state::enlisted) {  // W11
+            w.state_ = as;
+            return false;
         }
-        waiters_.push_back(w);  // W2, W10
-    } else if (w.state_ != wait_state::enlisted) {
-        return true;  // W5
+        if (w.state_ != wait_state::idle) return true;  // W5
+        bool const may_pass = waiters_.empty() || owed(w);
+        if (!may_pass || !grant(w)) {  // W2, W10; nobody overtakes those in line
+            waiters_.push_back(w);
+            w.state_ = as;
+            return false;
+        }
+        w.state_ = wait_state::granted;  // W1
+        more = grant_batch(let_go);      // I3: they may have waited for this one
     }
-    w.state_ = as;  // W11
-    return false;
+    wake(let_go);
+    while (more) more = serve_batch();
+    return true;
 }
 
 // Takes a waiter that grant() has granted out of the line.

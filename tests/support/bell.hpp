@@ -1,7 +1,8 @@
 // bell.hpp: the smallest primitive without turns: each stroke lets go all who wait for it, or one.
 //
 // It exists to test what core offers beside FIFO: those who are owed a grant whatever their place,
-// grants in batches, the last in line first, and waiters that are enlisted while their owner runs.
+// grants in batches, the last in line first, waiters that are enlisted while their owner runs, and
+// one who lets others go by entering.
 #pragma once
 
 #include <cstddef>
@@ -28,6 +29,15 @@ class bell final : wait_queue {
         bell& bell_;
         std::size_t heard_;
         bool for_one_ = false;
+
+      protected:
+        bool strikes_ = false;
+    };
+
+    // Strikes for all as it enters, and does not wait.
+    class striking_op : public stroke_op {
+      public:
+        explicit striking_op(bell& b) noexcept : stroke_op(b) { strikes_ = true; }
     };
 
     wait<stroke_op> stroke() noexcept { return wait{stroke_op{*this}}; }
@@ -62,8 +72,12 @@ class bell final : wait_queue {
     }
 
   private:
-    bool owed(waiter& w) noexcept override { return static_cast<stroke_op&>(w).heard_ != strokes_; }
+    bool owed(waiter& w) noexcept override {
+        auto const& op = static_cast<stroke_op&>(w);
+        return op.strikes_ || op.heard_ != strokes_;
+    }
     bool grant(waiter& w) noexcept override {
+        if (static_cast<stroke_op&>(w).strikes_) strokes_ = strokes_ + 1;
         if (owed(w)) return true;
         if (for_one_ == 0) return false;
         for_one_ = for_one_ - 1;

@@ -109,9 +109,9 @@ class wait_queue {
     virtual bool grant(waiter& first) noexcept = 0;
     // Takes back the part that a withdrawn waiter had accrued.
     virtual void give_back(waiter&) noexcept {}
-    // Whether it can be granted whoever is in line before it: what it waits for came to all who
-    // waited then, and so to it. It is asked of a waiter that enters behind others, and of one that
-    // is withdrawn.
+    // Whether grant() is asked whoever is in line before it: because what it waits for came to all
+    // who waited then, or because all in line wait for it. It is asked of a waiter that enters
+    // behind others, and of one that is withdrawn.
     virtual bool owed(waiter&) noexcept { return false; }
     // The last in line has gone. A primitive with a fast path opens it again here.
     virtual void nobody_waits() noexcept {}

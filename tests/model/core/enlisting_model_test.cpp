@@ -179,6 +179,22 @@ TEST(BroadcastModel, ANewcomerBetweenTwoBatchesIsNotLetGo) {
     });
 }
 
+// forget_whom_a_newcomer_lets_go
+TEST(BroadcastModel, ANewcomerMayLetAllGoWhoWaitedForIt) {
+    EXPECT_HOLDS([] {
+        bell b;
+        held_stroke first{b}, second{b}, third{b};
+        for (held_stroke* op : {&first, &second, &third}) RONDO_CHECK_EXPECT(!(*op)->enter());
+        thread comes{[&] {
+            bell::striking_op newcomer{b};  // no waker: a wake-up would be a call of null
+            RONDO_CHECK_EXPECT(newcomer.enter());
+        }};
+        for (held_stroke* op : {&first, &second, &third}) op->await_wake_up();
+        comes.join();
+        RONDO_CHECK_EXPECT(!b.awaited());
+    });
+}
+
 // serve_the_first_instead_of_the_last
 TEST(ServeLastModel, TheLastInLineIsServedAndTheOthersKeepTheirOrder) {
     EXPECT_HOLDS([] {
