@@ -28,8 +28,10 @@ namespace rondo {
 namespace {
 
 using namespace std::chrono_literals;
+using test::fenced;
 using test::foreign;
 using test::manual_loop;
+using test::owned_foreign;
 
 using names = std::vector<int>;
 using outcome = std::expected<void, wait_error>;
@@ -353,31 +355,15 @@ TEST_F(Notify, AnAwaitedOneHasUsedItUp) {
     EXPECT_FALSE(n.try_notified());
 }
 
-// Its coroutine is destroyed while it waits, or when it was notified and has not run yet.
-struct owned_coroutine {
-    struct promise_type {
-        owned_coroutine get_return_object() noexcept {
-            return {std::coroutine_handle<promise_type>::from_promise(*this)};
-        }
-        std::suspend_never initial_suspend() noexcept { return {}; }
-        std::suspend_always final_suspend() noexcept { return {}; }
-        void return_void() noexcept {}
-        void unhandled_exception() noexcept { std::terminate(); }
-        executor& rondo_executor() noexcept { return *place; }
-        static inline executor* place = nullptr;
-    };
-    std::coroutine_handle<promise_type> handle;
-};
-
 TEST_F(Notify, ACoroutineThatIsDestroyedWhileItWaitsLosesNothing) {
-    manual_loop fenced;  // never runs what is posted to it
-    owned_coroutine::promise_type::place = &fenced;
-    auto const waits = [](notify& on) -> owned_coroutine { co_await on.notified(); };
-    owned_coroutine a = waits(n), b = waits(n);
+    auto const waits = [](notify& on) -> owned_foreign { co_await on.notified(); };
+    fenced nowhere;
+    executor::scope const there{&nowhere};
+    std::optional<owned_foreign> a{waits(n)}, b{waits(n)};
     wait_in_line(1).detach();
-    a.handle.destroy();
+    a.reset();
     n.notify_one();  // reaches b, which does not run
-    b.handle.destroy();
+    b.reset();
     loop.run_ready();
     EXPECT_EQ(heard, names{1});
 }
