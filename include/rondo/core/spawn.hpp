@@ -15,6 +15,7 @@
 // Memory         one block for the root beside the task's frame, both recycled.
 #pragma once
 
+#include <cstdint>
 #include <expected>
 #include <source_location>
 #include <utility>
@@ -47,16 +48,17 @@ class root_base : public wait_queue, public live_task {
         owners_.fetch_add(1, std::memory_order_relaxed);  // an owner makes another
     }
 
-    bool ended() noexcept {
-        std::lock_guard const guard{lock()};
-        return ended_;
+    bool ended() const noexcept {
+        // acquire: pairs with the release in end(); the result is there
+        return phase_.load(std::memory_order_acquire) == phase::over;
     }
 
   protected:
     void end() noexcept {
         link_.detach();
         flow_.where().ended(*this);
-        serve([this] { ended_ = true; });
+        // acq_rel: what the task did is visible to whoever joins; pairs with grant()
+        if (phase_.exchange(phase::over, std::memory_order_acq_rel) == phase::awaited) serve([] {});
     }
     // True for the last owner.
     bool drop() noexcept {
@@ -70,9 +72,19 @@ class root_base : public wait_queue, public live_task {
     environment env_;
 
   private:
-    bool grant(waiter&) noexcept override { return ended_; }
+    // While nobody has waited for the end, ending takes no lock.
+    enum class phase : std::uint8_t { alive, awaited, over };
 
-    bool ended_ = false;  // under the lock
+    // Who enters the line says so in the same step in which it sees that the task is alive.
+    bool grant(waiter&) noexcept override {
+        phase seen = phase::alive;
+        // release, acquire: pairs with the exchange in end()
+        phase_.compare_exchange_strong(seen, phase::awaited, std::memory_order_release,
+                                       std::memory_order_acquire);
+        return seen == phase::over;
+    }
+
+    atomic<phase> phase_{phase::alive};
     atomic<int> owners_{2};
 };
 

@@ -157,27 +157,51 @@ TEST_P(EveryRuntime, WhatComesFromOutsideRunsBesideTasksThatYieldForEver) {
 }
 
 // Two tasks that wake each other in turns go next each time, but not for ever.
+task<void> half_of_a_pair(permits* from, permits* to, std::atomic<bool>* over) {
+    while (!over->load()) {
+        auto p = co_await from->acquire();
+        p.forget();
+        to->release();
+    }
+    to->release();
+}
+task<void> yield_and_raise(std::atomic<bool>* flag) {
+    for (int i = 0; i < 3; ++i) co_await yield();
+    flag->store(true);
+}
+
 TEST_P(EveryRuntime, APairThatWakesEachOtherLetsAThirdRun) {
     permits left{1};
     permits right{0};
     std::atomic<bool> over{false};
-    auto half = [](permits* from, permits* to, std::atomic<bool>* flag) -> task<void> {
-        while (!flag->load()) {
-            auto p = co_await from->acquire();
-            p.forget();
-            to->release();
-        }
-        to->release();
-    };
-    auto end_it = [](std::atomic<bool>* flag) -> task<void> {
-        for (int i = 0; i < 3; ++i) co_await yield();
-        flag->store(true);
-    };
     std::vector<join_handle<void>> handles;
-    handles.push_back(rt_.spawn(half(&left, &right, &over)));
-    handles.push_back(rt_.spawn(half(&right, &left, &over)));
-    handles.push_back(rt_.spawn(end_it(&over)));
+    handles.push_back(rt_.spawn(half_of_a_pair(&left, &right, &over)));
+    handles.push_back(rt_.spawn(half_of_a_pair(&right, &left, &over)));
+    handles.push_back(rt_.spawn(yield_and_raise(&over)));
     rt_.block_on(join_all(&handles));
+}
+
+TEST(Runtime, APairThatWakesEachOtherLetsAThirdRunThatNobodyElseCanTake) {
+    runtime rt{{.workers = 2}};
+    gate end_of_turn;
+    gate begun;
+    auto long_turn = [](gate* begins, gate* ends) -> task<void> {
+        begins->open();
+        ends->wait();
+        co_return;
+    };
+    auto other_worker = rt.spawn(long_turn(&begun, &end_of_turn));
+    begun.wait();
+    permits left{1};
+    permits right{0};
+    std::atomic<bool> over{false};
+    std::vector<join_handle<void>> handles;
+    handles.push_back(rt.spawn(half_of_a_pair(&left, &right, &over)));
+    handles.push_back(rt.spawn(half_of_a_pair(&right, &left, &over)));
+    handles.push_back(rt.spawn(yield_and_raise(&over)));
+    rt.block_on(join_all(&handles));
+    end_of_turn.open();
+    (void)other_worker.blocking_join();
 }
 
 // --- places ---
