@@ -207,6 +207,27 @@ TEST(TeamModel, APinnedJobFromOutsideWakesItsWorker) {
         2);
 }
 
+// A worker that was up for a pinned job searches no more while it runs that.
+TEST(TeamModel, APinnedJobThatDoesNotEndKeepsNobodyFromBeingWoken) {
+    EXPECT_HOLDS(
+        [] {
+            parker shared_ran;
+            parker done;
+            doing pinned{[&] {
+                shared_ran.park();
+                done.unpark();
+            }};
+            doing shared{[&] { shared_ran.unpark(); }};
+            crowd c{2};
+            c.start();
+            c.worker(0).post(pinned);
+            c->post(shared);
+            done.park();
+            c.end();
+        },
+        2);
+}
+
 // The worker sleeps for one reason and is chosen for another in the same instant.
 TEST(TeamModel, APinnedAndASharedJobMeetAtOneSleeper) {
     EXPECT_HOLDS(
