@@ -188,6 +188,9 @@ function(rondo_test_executable target module prefix kind library sources links t
   target_link_libraries(${target} PRIVATE ${library} ${links} GTest::gtest GTest::gtest_main)
   rondo_precompiled_gtest(${library} precompiled)
   target_precompile_headers(${target} REUSE_FROM ${precompiled})
+  if(kind STREQUAL "unit")
+    add_dependencies(unit_tests ${target})
+  endif()
   gtest_discover_tests(${target}
     TEST_PREFIX ${prefix}.
     DISCOVERY_TIMEOUT 60
