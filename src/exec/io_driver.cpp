@@ -4,7 +4,7 @@
 
 #include <boost/asio/bind_allocator.hpp>
 #include <boost/asio/post.hpp>
-#include <new>
+#include <exception>
 
 #include "rondo/core/assert.hpp"
 
@@ -36,11 +36,26 @@ class io_driver::memory_for_one {
 
 io_driver::io_driver() : work_(boost::asio::make_work_guard(context_)) {}
 
+void io_driver::poll() noexcept {
+    for (;;) {
+        try {
+            context_.poll();
+            return;
+        } catch (...) {
+            place_->unobserved(std::current_exception());
+        }
+    }
+}
+
 void io_driver::sleep(time_point until) noexcept {
-    if (until == time_point::max()) {
-        context_.run_one();
-    } else {
-        context_.run_one_until(until);
+    try {
+        if (until == time_point::max()) {
+            context_.run_one();
+        } else {
+            context_.run_one_until(until);
+        }
+    } catch (...) {
+        place_->unobserved(std::current_exception());
     }
 }
 

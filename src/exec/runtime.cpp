@@ -69,7 +69,9 @@ struct runtime::state {
         : chosen(o),
           drivers(make_drivers(std::max<std::size_t>(o.workers, 1))),
           team(setup_of(o, drivers)),
-          turns(drivers.size()) {}
+          turns(drivers.size()) {
+        for (auto const& d : drivers) d->report_to(team);
+    }
 
     void start() {
         threads.reserve(chosen.workers);

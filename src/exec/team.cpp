@@ -79,7 +79,8 @@ runner::on_duty::on_duty(runner& r) noexcept : outer_(std::exchange(this_runner(
     outer_place_ = r.thread_->current;
     // sequentially consistent, both: pairs with pause(), which first asks and then looks who is on
     // duty. The load also orders a pause that was over before.
-    r.on_duty_.store(true, std::memory_order_seq_cst);
+    bool const doubled = r.on_duty_.exchange(true, std::memory_order_seq_cst);
+    RONDO_ASSERT(!doubled, "one thread at a time lends itself to a runtime without workers");
     if (r.team_.pauses_.load(std::memory_order_seq_cst) % 2 != 0) r.team_.hold();
 }
 

@@ -6,7 +6,9 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
+#include <exception>
 #include <thread>
+#include <vector>
 
 #include "gate.hpp"
 #include "rondo/core/this_task.hpp"
@@ -41,6 +43,16 @@ TEST(RuntimeIo, ATaskFindsTheContextOfItsWorker) {
     runtime rt{{.workers = 2}};
     auto mine = [](runtime* r) -> task<boost::asio::io_context*> { co_return &r->context(); };
     EXPECT_EQ(rt.spawn_pinned_to(1, mine(&rt)).blocking_join().value(), &rt.context(1));
+}
+
+TEST(RuntimeIo, AHandlerThatThrowsIsReportedAndCostsNoWorker) {
+    gate told;
+    runtime rt{{.workers = 1, .on_unobserved = [&](std::exception_ptr) { told.open(); }}};
+    boost::asio::post(rt.context(0), [] { throw 1; });
+    told.wait();
+    gate ran;
+    boost::asio::post(rt.context(0), [&] { ran.open(); });
+    ran.wait();
 }
 
 // What completes wakes a task although another one never waits.

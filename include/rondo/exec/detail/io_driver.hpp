@@ -2,6 +2,8 @@
 //
 // Waking        un-parking a worker that sleeps posts an empty handler to the context. There is one
 //               at most, in memory of the driver's own: nothing is allocated.
+// Exceptions    what a handler throws is reported as a task's that nobody joins, and costs nothing
+//               else.
 // Resolution    a park ends at its deadline rounded up to a millisecond, as epoll counts them.
 #pragma once
 
@@ -10,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "rondo/core/executor.hpp"
 #include "rondo/exec/detail/doorbell.hpp"
 #include "rondo/exec/detail/driver.hpp"
 
@@ -21,7 +24,10 @@ class io_driver final : public driver, doorbell {
 
     boost::asio::io_context& context() noexcept { return context_; }
 
-    void poll() noexcept override { context_.poll(); }
+    // Where exceptions go; before the first handler runs.
+    void report_to(executor& place) noexcept { place_ = &place; }
+
+    void poll() noexcept override;
     void park(time_point until) noexcept override { doorbell::park(until); }
     void unpark() noexcept override { doorbell::unpark(); }
 
@@ -33,6 +39,7 @@ class io_driver final : public driver, doorbell {
     void sleep(time_point until) noexcept override;
     void ring() noexcept override;
 
+    executor* place_ = nullptr;
     boost::asio::io_context context_{1};  // one thread runs it
     boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
     alignas(std::max_align_t) std::byte memory_[128];
