@@ -1,0 +1,119 @@
+// tenant.hpp: one tenant as the scheduler sees it: its queued tasks, its account, its place.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "rondo/core/timer_wheel.hpp"
+#include "rondo/fair/detail/linked_list.hpp"
+#include "rondo/fair/terms.hpp"
+
+namespace rondo::fair::detail {
+
+class door;
+class tenant;
+
+// A task without its payload. As a list_hook it is in its tenant's queue, as a timer_node in the
+// wheel of deadlines.
+struct entry : list_hook, timer_node {
+    explicit entry(terms const& t) noexcept : cost(t.cost), expires(t.deadline), rank(t.priority) {}
+
+    tenant* owner = nullptr;
+    std::uint64_t cost;
+    time_point expires;
+    time_point enqueued_at{};
+    std::uint32_t handle = 0;  // 0: it has none
+    priority rank;
+    disposition end = disposition::delivered;
+};
+
+// What a tenant has queued: first in, first out among tasks of one priority.
+class backlog {
+  public:
+    bool empty() const noexcept { return length_ == 0; }
+    std::size_t length() const noexcept { return length_; }
+    std::uint64_t cost() const noexcept { return cost_; }
+
+    entry* head() const noexcept {
+        for (linked_list<entry> const& tasks : by_priority_) {
+            if (!tasks.empty()) return tasks.front();
+        }
+        return nullptr;
+    }
+    entry* oldest_of_lowest() const noexcept {
+        linked_list<entry> const* const tasks = lowest();
+        return tasks == nullptr ? nullptr : tasks->front();
+    }
+    entry* newest_of_lowest() const noexcept {
+        linked_list<entry> const* const tasks = lowest();
+        return tasks == nullptr ? nullptr : tasks->back();
+    }
+
+    void push(entry& e) noexcept { count(e).push_back(e); }
+    void put_back(entry& e) noexcept { count(e).push_front(e); }
+    void remove(entry& e) noexcept {
+        static_cast<list_hook&>(e).unlink();
+        --length_;
+        cost_ -= e.cost;
+    }
+
+  private:
+    linked_list<entry>& count(entry const& e) noexcept {
+        ++length_;
+        cost_ += e.cost;
+        return by_priority_[static_cast<std::size_t>(e.rank)];
+    }
+    linked_list<entry> const* lowest() const noexcept {
+        for (std::size_t i = by_priority_.size(); i-- > 0;) {
+            if (!by_priority_[i].empty()) return &by_priority_[i];
+        }
+        return nullptr;
+    }
+
+    std::array<linked_list<entry>, 3> by_priority_;
+    std::size_t length_ = 0;
+    std::uint64_t cost_ = 0;
+};
+
+// As a list_hook a tenant is in one of the lists of turns, as a timer_node in its wheel of rounds.
+class tenant : public list_hook, public timer_node {
+  public:
+    explicit tenant(std::uint32_t weight) noexcept : weight_(weight) {}
+
+    std::uint32_t weight() const noexcept { return weight_; }
+    backlog const& tasks() const noexcept { return tasks_; }
+    // When it last became active, as a number that grows.
+    std::uint64_t active_since() const noexcept { return active_since_; }
+
+    // What the limits count: queued, handed to a consumer that has not taken it yet, and promised
+    // to producers that wait.
+    std::size_t occupied = 0;
+    door* waiting_room = nullptr;  // of producers, once one has waited
+    std::size_t heap_index = no_index;
+    std::uint64_t heap_load = 0;
+
+    static constexpr std::size_t no_index = ~std::size_t{0};
+
+  private:
+    friend class turns;
+
+    enum class place : std::uint8_t {
+        nowhere,  // made, and not active yet; or idle and held
+        idle,     // nothing queued; in the list of those who rest, or can be forgotten
+        front,    // newly active
+        ring,     // has its turn in this round or in the next one
+        wheel,    // cannot pay before a later one
+    };
+
+    backlog tasks_;
+    std::uint64_t credit_ = 0;
+    std::uint64_t round_ = 0;  // the last one whose quantum is in credit_
+    std::uint64_t due_ = 0;    // in the ring or the wheel: the one in which it has its next turn
+    std::uint64_t active_since_ = 0;
+    std::uint32_t weight_;
+    std::uint32_t holds_ = 0;
+    place place_ = place::nowhere;
+};
+
+}  // namespace rondo::fair::detail

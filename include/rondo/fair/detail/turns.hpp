@@ -1,0 +1,99 @@
+// turns.hpp: whose turn it is: deficit round robin over tenants with weights and costs.
+//
+// Guarantee      share: while tenants i and j have tasks queued, the cost that was taken of each,
+//                divided by its weight, differs by no more than
+//                    max_cost/w_i + max_cost/w_j + 2 * quantum
+//                over any stretch of the order in which tasks are taken. (max_cost: of the tasks
+//                that were queued. The proof is in src/fair/turns.cpp.)
+//                new first: a tenant that becomes active, and has had no turn in this round, has
+//                one task taken before those who were active, if its quantum pays for it.
+//                next() finds a task whenever one is queued.
+// Thread safety  none: whoever owns it synchronises.
+// Cost           constant time for everything, amortized. In one round a quantum may pay for less
+//                than one task: a tenant that cannot pay is put into a wheel under the number of
+//                the round in which it can, and rounds in which nobody can are not walked.
+// Allocation     none: tenants and entries belong to the caller. 11 KiB for the wheel.
+// Limits         2^62 rounds in its life; the work done by then is at least that many quanta.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "rondo/core/timer_wheel.hpp"
+#include "rondo/fair/detail/tenant.hpp"
+
+namespace rondo::fair::detail {
+
+class turns {
+  public:
+    explicit turns(std::uint64_t quantum) noexcept;
+
+    bool empty() const noexcept { return active_ == 0; }
+    std::size_t active() const noexcept { return active_; }
+
+    void add(tenant& t, entry& e) noexcept;
+    // Takes the task whose turn it is; null when none is queued.
+    entry* next() noexcept;
+    // Takes a task out of turn: cancelled, expired, evicted.
+    void remove(entry& e) noexcept;
+    // What next() gave was not wanted: it is the first of its tenant again, and not paid for.
+    void put_back(entry& e) noexcept;
+
+    void reweigh(tenant& t, std::uint32_t weight) noexcept;
+
+    // A tenant that has nothing queued, and of which nothing need be remembered; null if none.
+    // While it is held it is not forgotten.
+    tenant* forget() noexcept;
+    static void hold(tenant& t) noexcept { ++t.holds_; }
+    void let_go(tenant& t) noexcept;
+
+    // How many tenants were looked at in all: what the cost of next() is made of.
+    std::uint64_t steps() const noexcept { return steps_; }
+    std::uint64_t round() const noexcept { return round_; }
+
+    // How many tenants may be served as new in one round; those after them wait for the next one.
+    // It bounds what an endless stream of new tenants can take from the others.
+    static constexpr std::uint32_t front_turns = 1024;
+
+  private:
+    using place = tenant::place;
+
+    std::uint64_t quantum_of(tenant const& t) const noexcept { return quantum_ * t.weight_; }
+    bool pays(tenant const& t) const noexcept { return t.tasks_.head()->cost <= t.credit_; }
+
+    void activate(tenant& t) noexcept;
+    void rest(tenant& t) noexcept;
+    void settle(tenant& t, std::uint64_t round) noexcept;
+    void schedule(tenant& t) noexcept;
+    void reschedule(tenant& t) noexcept;
+    void move(tenant& t, linked_list<tenant>& to, place p) noexcept;
+    // Of one that has tasks.
+    bool in_this_round(tenant const& t) const noexcept {
+        return t.place_ == place::front || t.due_ == round_;
+    }
+    void take_out(tenant& t) noexcept;
+    void head_is_gone(tenant& t) noexcept;
+    entry* pay(tenant& t) noexcept;
+    tenant* in_turn() noexcept;
+    tenant& out_of_wheel(timer_node& node) noexcept;
+    bool begin_round() noexcept;
+    void enter_round(std::uint64_t round) noexcept;
+    static time_point key(std::uint64_t round) noexcept;
+
+    std::uint64_t const quantum_;
+    std::uint64_t round_ = 1;
+    std::uint64_t activations_ = 0;
+    std::uint64_t steps_ = 0;
+    std::size_t active_ = 0;
+    std::uint32_t front_turns_ = 0;
+
+    tenant* current_ = nullptr;  // who has begun its turn, and is in turn_
+    linked_list<tenant> front_;
+    linked_list<tenant> turn_;       // the ring: those of this round,
+    linked_list<tenant> next_;       // and those of the next
+    linked_list<tenant> resting_;    // idle, and have had their turn in this round
+    linked_list<tenant> forgotten_;  // idle
+    timer_wheel wheel_;
+};
+
+}  // namespace rondo::fair::detail

@@ -1,0 +1,283 @@
+// Algorithm
+//
+// Deficit round robin (Shreedhar and Varghese, 1995): in each round every tenant with tasks gets
+// its quantum, quantum * weight, as credit, and its tasks are taken as long as its credit pays for
+// the first of them; what it cannot spend it keeps for the next round. With these additions:
+//
+//   new first   A tenant that becomes active gets the quantum of this round at once, and one task
+//               of it is taken before the others have theirs (the list of new flows of RFC 8290,
+//               but a task each and not a quantum). Then it has the rest of its turn at the end of
+//               this round.
+//   once        A tenant that has nothing left has had its turn, and loses what credit it has. If
+//               it comes back in the same round it waits for the next one, as one that had stayed.
+//               So it is remembered until the round is over.
+//   wheel       A tenant that cannot pay for its first task knows the round in which it can, and is
+//               put into a wheel under that number; the quanta until then are added when it comes
+//               out. If nobody has a turn in the next round, the first one in the wheel is the
+//               next.
+//   the first   Credit above a quantum has been saved for the task that is first. If that is taken
+//   task        back (cancelled, expired, dropped), the tenant keeps no more than it would have had
+//               with the task behind it being first all the time.
+//   weights     change from the next quantum on.
+//
+//      place   -> place        when
+//      nowhere, -> front       becomes active, has had no turn in this round, and can pay
+//      idle     -> ring, wheel becomes active otherwise; the ring if it pays in the next round
+//      front    -> ring        one task was taken: the rest of its turn is in this round
+//      front,   -> ring, wheel cannot pay (again)
+//      ring
+//      wheel    -> ring        the round has come
+//      any      -> idle        nothing is left
+//
+// Invariants
+//   I1  a tenant is in the list of its place, or in the wheel, and in no other; the active ones are
+//       those with tasks.
+//   I2  a tenant with tasks gets exactly one quantum for each round from the one in which it became
+//       active on (none for that one if it has had its turn in it, or if front_turns were given).
+//   I3  credit that is carried from round to round is less than the cost of the first task at that
+//       time, or of a task that has become the second since: at most max_cost - 1.
+//   I4  turn_ holds those who are due in round_, next_ those in round_ + 1; in the wheel everyone
+//   is
+//       due in round_ or after it, and nobody is passed over: begin_round() is for when nobody is
+//       left in round_.
+//
+// The share. Take any stretch of the order, from somewhere in round a to somewhere in round b, in
+// which tenant i has tasks throughout. What is taken of it is paid by what it carried into round a
+// and the quanta of at most the rounds a .. b, so by I2 and I3
+//       S_i <= (b - a + 1) * quantum * w_i + max_cost
+// and it has had all of its turns in the rounds between, of whose quanta it has kept less than
+// max_cost, so
+//       S_i >= (b - a - 1) * quantum * w_i - max_cost.
+// With the upper one for i and the lower one for j, each divided by its weight,
+//       S_i/w_i - S_j/w_j <= max_cost/w_i + max_cost/w_j + 2 * quantum.
+// It matters to nobody in which order the turns of one round are had: that is why the new ones may
+// be first, and why those out of the wheel need not be put back between their neighbours. For two
+// tenants that pay in every round that order is the same in each, and then one quantum is enough.
+//
+// Nobody starves: a round has a turn for each tenant that was in it, at most front_turns new ones,
+// and each turn ends when its credit does; the round after the last is that of the first who pays.
+#include "rondo/fair/detail/turns.hpp"
+
+#include <algorithm>
+
+#include "rondo/core/assert.hpp"
+
+namespace rondo::fair::detail {
+
+namespace {
+
+constexpr std::uint64_t last_round = std::uint64_t{1} << 62;
+
+}  // namespace
+
+turns::turns(std::uint64_t quantum) noexcept
+    : quantum_(quantum), wheel_(std::chrono::nanoseconds{1}, time_point{}) {}
+
+// The wheel counts rounds where others count nanoseconds.
+time_point turns::key(std::uint64_t round) noexcept {
+    return time_point{clock::duration{static_cast<clock::rep>(round)}};
+}
+
+void turns::add(tenant& t, entry& e) noexcept {
+    bool const was_idle = t.tasks_.empty();
+    e.owner = &t;
+    t.tasks_.push(e);
+    if (was_idle) {
+        activate(t);
+    } else if (t.tasks_.head() == &e) {
+        reschedule(t);  // what it has saved may do for this one
+    }
+}
+
+void turns::activate(tenant& t) noexcept {
+    bool const had_its_turn = t.round_ == round_;
+    take_out(t);
+    ++active_;
+    t.active_since_ = ++activations_;
+    t.round_ = round_;
+    t.credit_ = 0;
+    if (had_its_turn || front_turns_ == front_turns) {
+        schedule(t);
+        return;
+    }
+    t.credit_ = quantum_of(t);
+    if (!pays(t)) {
+        schedule(t);
+        return;
+    }
+    ++front_turns_;
+    move(t, front_, place::front);
+}
+
+// Out of its list: it has no tasks.
+void turns::rest(tenant& t) noexcept {
+    bool const had_its_turn = t.round_ == round_;
+    take_out(t);
+    t.credit_ = 0;
+    move(t, had_its_turn ? resting_ : forgotten_, place::idle);
+    --active_;
+    if (active_ == 0) enter_round(round_ + 1);  // nobody is left who could be overtaken
+}
+
+// Adds the quanta of the rounds up to this one. Each of them was too little to pay for the first
+// task, or is the one that does: so the product is below max_cost plus a quantum.
+void turns::settle(tenant& t, std::uint64_t round) noexcept {
+    if (t.round_ >= round) return;
+    t.credit_ += (round - t.round_) * quantum_of(t);
+    t.round_ = round;
+}
+
+// Puts a tenant that has its quantum of this round to where it can pay.
+void turns::schedule(tenant& t) noexcept {
+    std::uint64_t const quantum = quantum_of(t);
+    std::uint64_t const cost = t.tasks_.head()->cost;
+    std::uint64_t const missing = cost > t.credit_ ? cost - t.credit_ : 0;
+    std::uint64_t const rounds = missing / quantum + (missing % quantum != 0 ? 1 : 0);
+    t.due_ = round_ + std::max(rounds, std::uint64_t{1});
+    if (rounds <= 1) {
+        move(t, next_, place::ring);
+        return;
+    }
+    take_out(t);
+    t.place_ = place::wheel;
+    wheel_.insert(t, key(t.due_));
+}
+
+// The same, when what it has to pay or its means have changed while it waits in the wheel. One that
+// is due in this round is left: it comes out, and is looked at then, as those in the ring are.
+void turns::reschedule(tenant& t) noexcept {
+    if (t.place_ != place::wheel || in_this_round(t)) return;
+    settle(t, round_);
+    schedule(t);
+}
+
+void turns::move(tenant& t, linked_list<tenant>& to, place p) noexcept {
+    take_out(t);
+    to.push_back(t);
+    t.place_ = p;
+}
+
+void turns::take_out(tenant& t) noexcept {
+    if (current_ == &t) current_ = nullptr;
+    if (static_cast<list_hook&>(t).linked()) static_cast<list_hook&>(t).unlink();
+    if (t.place_ == place::wheel) wheel_.cancel(t);
+    t.place_ = place::nowhere;
+}
+
+entry* turns::next() noexcept {
+    while (active_ != 0) {
+        ++steps_;
+        if (tenant* const fresh = front_.front()) {
+            if (pays(*fresh)) {
+                fresh->due_ = round_;
+                move(*fresh, turn_, place::ring);  // for the rest of its turn
+                return pay(*fresh);
+            }
+            schedule(*fresh);  // a task of higher priority has come that costs more
+        } else if (tenant* const t = in_turn()) {
+            settle(*t, round_);
+            if (pays(*t)) return pay(*t);
+            schedule(*t);
+        } else if (!begin_round()) {
+            break;
+        }
+    }
+    return nullptr;
+}
+
+entry* turns::pay(tenant& t) noexcept {
+    entry& e = *t.tasks_.head();
+    t.credit_ -= e.cost;
+    t.tasks_.remove(e);
+    if (t.tasks_.empty()) rest(t);
+    return &e;
+}
+
+// Who has begun its turn ends it. Those who waited in the wheel for this round come before those
+// who pay in every round.
+tenant* turns::in_turn() noexcept {
+    if (current_ != nullptr) return current_;
+    timer_node* const due = wheel_.empty() ? nullptr : wheel_.pop_expired(key(round_));
+    current_ = due != nullptr ? &out_of_wheel(*due) : turn_.front();
+    return current_;
+}
+
+tenant& turns::out_of_wheel(timer_node& node) noexcept {
+    auto& t = static_cast<tenant&>(node);
+    t.place_ = place::ring;
+    turn_.push_front(t);
+    return t;
+}
+
+bool turns::begin_round() noexcept {
+    if (!next_.empty()) {
+        enter_round(round_ + 1);
+        turn_.append(next_);
+        return true;
+    }
+    if (wheel_.empty()) return false;
+    // The earliest of them, whichever round that is.
+    current_ = &out_of_wheel(*wheel_.pop_expired(key(last_round)));
+    enter_round(current_->due_);
+    return true;
+}
+
+void turns::enter_round(std::uint64_t round) noexcept {
+    RONDO_ASSERT(round < last_round - max_cost, "a scheduler has 2^62 rounds");
+    round_ = round;
+    front_turns_ = 0;
+    forgotten_.append(resting_);
+}
+
+void turns::remove(entry& e) noexcept {
+    tenant& t = *e.owner;
+    bool const was_first = t.tasks_.head() == &e;
+    t.tasks_.remove(e);
+    if (t.tasks_.empty()) {
+        if (t.place_ == place::front) --front_turns_;
+        rest(t);
+    } else if (was_first) {
+        head_is_gone(t);
+    }
+}
+
+// I3: what it saved for that task it may keep only as far as it would have it without.
+void turns::head_is_gone(tenant& t) noexcept {
+    settle(t, in_this_round(t) ? round_ - 1 : round_);
+    std::uint64_t const of_this_turn = in_this_round(t) && t.round_ == round_ ? quantum_of(t) : 0;
+    t.credit_ = std::min(t.credit_, t.tasks_.head()->cost - 1 + of_this_turn);
+    reschedule(t);
+}
+
+void turns::put_back(entry& e) noexcept {
+    tenant& t = *e.owner;
+    bool const was_idle = t.tasks_.empty();
+    t.tasks_.put_back(e);
+    if (was_idle) {
+        activate(t);
+        return;
+    }
+    t.credit_ += e.cost;
+    reschedule(t);
+}
+
+void turns::reweigh(tenant& t, std::uint32_t weight) noexcept {
+    if (!t.tasks_.empty()) settle(t, in_this_round(t) ? round_ - 1 : round_);
+    t.weight_ = weight;
+    reschedule(t);
+}
+
+tenant* turns::forget() noexcept {
+    while (tenant* const t = forgotten_.pop_front()) {
+        t->place_ = place::nowhere;
+        if (t->holds_ == 0) return t;
+    }
+    return nullptr;
+}
+
+void turns::let_go(tenant& t) noexcept {
+    --t.holds_;
+    if (t.holds_ == 0 && t.place_ == place::nowhere) move(t, forgotten_, place::idle);
+}
+
+}  // namespace rondo::fair::detail

@@ -1,0 +1,336 @@
+// The order of turns alone: shares, new tenants, saved credit, huge costs. At random, against a
+// model, it is in turns_random_test.cpp.
+#include "rondo/fair/detail/turns.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rondo/fair/terms.hpp"
+
+namespace rondo::fair {
+namespace {
+
+using detail::entry;
+using detail::tenant;
+using detail::turns;
+
+// Owns tenants and entries by number, and keeps the books that a test reads.
+class queue_of_turns {
+  public:
+    explicit queue_of_turns(std::uint64_t quantum) : turns_(quantum) {}
+    ~queue_of_turns() {
+        while (turns_.next() != nullptr) {
+        }
+        while (turns_.forget() != nullptr) {
+        }
+    }
+
+    tenant& at(std::size_t who, std::uint32_t weight = 1) {
+        auto& t = tenants_[who];
+        if (t == nullptr) t = std::make_unique<tenant>(weight);
+        return *t;
+    }
+    entry& add(std::size_t who, std::uint64_t cost = 1, priority rank = priority::normal) {
+        entry& e =
+            *entries_.emplace_back(std::make_unique<entry>(terms{.cost = cost, .priority = rank}));
+        turns_.add(at(who), e);
+        return e;
+    }
+    void fill(std::size_t who, std::size_t tasks, std::uint64_t cost = 1) {
+        for (std::size_t i = 0; i < tasks; ++i) add(who, cost);
+    }
+    // Whose task comes next; nothing when there is none.
+    std::optional<std::size_t> next() {
+        entry const* const e = turns_.next();
+        if (e == nullptr) return std::nullopt;
+        for (auto const& [who, t] : tenants_) {
+            if (t.get() == e->owner) return who;
+        }
+        return std::nullopt;
+    }
+    std::string next(std::size_t how_many) {
+        std::string order;
+        for (std::size_t i = 0; i < how_many; ++i) {
+            auto const who = next();
+            order += who ? static_cast<char>('a' + *who) : '-';
+        }
+        return order;
+    }
+    // The cost that was taken of each tenant in so many tasks.
+    std::map<std::size_t, std::uint64_t> serve(std::size_t how_many) {
+        std::map<tenant*, std::uint64_t> served;
+        for (std::size_t i = 0; i < how_many; ++i) {
+            entry const* const e = turns_.next();
+            if (e == nullptr) break;
+            served[e->owner] += e->cost;
+        }
+        std::map<std::size_t, std::uint64_t> by_number;
+        for (auto const& [who, t] : tenants_) by_number[who] = served[t.get()];
+        return by_number;
+    }
+    turns& order() { return turns_; }
+
+  private:
+    std::map<std::size_t, std::unique_ptr<tenant>> tenants_;
+    std::deque<std::unique_ptr<entry>> entries_;
+    turns turns_;
+};
+
+constexpr std::size_t a = 0, b = 1, c = 2, d = 3;
+
+// --- shares ----------------------------------------------------------------------------------
+
+TEST(FairTurns, TenantsTakeTurnsOfAQuantum) {
+    queue_of_turns q{2};
+    q.fill(a, 6);
+    q.fill(b, 6);
+    EXPECT_EQ(q.next(4), "abab");  // one task each as new, then the rest of their turns
+    EXPECT_EQ(q.next(8), "aabbaabb");
+    EXPECT_EQ(q.next(1), "-");
+}
+
+TEST(FairTurns, WeightsTenToOneAreServedTenToOne) {
+    queue_of_turns q{3};
+    q.at(a, 10);
+    q.fill(a, 20'000);
+    q.fill(b, 20'000);
+    auto const served = q.serve(11'000);
+    EXPECT_NEAR(static_cast<double>(served.at(a)), 10'000, 60);
+    EXPECT_NEAR(static_cast<double>(served.at(b)), 1'000, 6);
+}
+
+TEST(FairTurns, WeightsAHundredToOneAreServedAHundredToOne) {
+    queue_of_turns q{1};
+    q.at(a, 100);
+    q.fill(a, 20'000);
+    q.fill(b, 20'000);
+    auto const served = q.serve(10'100);
+    EXPECT_NEAR(static_cast<double>(served.at(a)), 10'000, 200);
+    EXPECT_NEAR(static_cast<double>(served.at(b)), 100, 2);
+}
+
+TEST(FairTurns, CostsOneAndTenGiveEqualWork) {
+    queue_of_turns q{4};
+    q.fill(a, 20'000, 1);
+    q.fill(b, 20'000, 10);
+    auto const served = q.serve(11'000);
+    EXPECT_NEAR(static_cast<double>(served.at(a)), static_cast<double>(served.at(b)), 1 + 10 + 8);
+}
+
+TEST(FairTurns, PriorityOrdersATenantsOwnTasksAndGivesItNoShare) {
+    queue_of_turns q{1};
+    entry const& low = q.add(a, 1, priority::low);
+    entry const& normal = q.add(a);
+    entry const& high = q.add(a, 1, priority::high);
+    q.fill(b, 3);
+    EXPECT_EQ(q.order().next(), &high);
+    EXPECT_EQ(q.next(1), "b");
+    EXPECT_EQ(q.order().next(), &normal);
+    EXPECT_EQ(q.next(1), "b");
+    EXPECT_EQ(q.order().next(), &low);
+    EXPECT_EQ(q.next(2), "b-");
+}
+
+TEST(FairTurns, AWeightThatChangesCountsFromTheNextQuantumOn) {
+    queue_of_turns q{1};
+    q.fill(a, 50);
+    q.fill(b, 50);
+    EXPECT_EQ(q.next(4), "abab");
+    q.order().reweigh(q.at(a), 3);
+    EXPECT_EQ(q.next(8), "aaabaaab");
+    q.order().reweigh(q.at(a), 1);
+    EXPECT_EQ(q.next(4), "abab");
+}
+
+// --- new tenants -----------------------------------------------------------------------------
+
+TEST(FairTurns, AQuietTenantIsServedBeforeTheBacklog) {
+    queue_of_turns q{10};
+    q.fill(a, 100);
+    q.fill(b, 100);
+    EXPECT_EQ(q.next(5), "abaaa");  // in the middle of a's turn
+    q.add(c);
+    EXPECT_EQ(q.next(7), "caaaaaa");
+}
+
+TEST(FairTurns, OfSeveralNewTenantsEachWaitsForOneTaskOfTheOthers) {
+    queue_of_turns q{10};
+    q.fill(a, 100);
+    EXPECT_EQ(q.next(3), "aaa");
+    q.fill(b, 5);
+    q.fill(c, 5);
+    q.fill(d, 1);
+    EXPECT_EQ(q.next(3), "bcd");
+    EXPECT_EQ(q.next(7), "aaaaaaa");   // the rest of a's turn
+    EXPECT_EQ(q.next(8), "bbbbcccc");  // and of theirs
+}
+
+TEST(FairTurns, ATenantThatLeavesAndReturnsIsInFrontOnceARound) {
+    queue_of_turns q{10};
+    q.fill(a, 100);
+    EXPECT_EQ(q.next(3), "aaa");
+    q.add(b);
+    EXPECT_EQ(q.next(1), "b");
+    q.add(b);
+    EXPECT_EQ(q.next(8), "aaaaaaab");  // its second task has the turn of the next round
+    q.add(b);
+    EXPECT_EQ(q.next(11), "aaaaaaaaaab");
+}
+
+TEST(FairTurns, LeavingAndReturningGainsNothing) {
+    queue_of_turns q{5};
+    q.fill(a, 5'000);
+    std::size_t of_b = 0;
+    for (int i = 0; i < 2'000; ++i) {
+        if (q.at(b).tasks().empty()) q.add(b);  // b is back whenever it has left
+        of_b += q.next() == b ? 1 : 0;
+    }
+    EXPECT_LE(of_b, 1'000 + 5);  // a has no less than it would have beside one that stays
+}
+
+TEST(FairTurns, BeingCancelledAndReturningGainsNothing) {
+    queue_of_turns q{5};
+    q.fill(a, 5'000);
+    q.fill(b, 5'000);
+    std::size_t of_c = 0;
+    for (int i = 0; i < 3'000; ++i) {
+        if (!q.at(c).tasks().empty()) q.order().remove(*q.at(c).tasks().head());
+        q.fill(c, 2);
+        of_c += q.next() == c ? 1 : 0;
+        while (!q.at(c).tasks().empty()) q.order().remove(*q.at(c).tasks().head());
+    }
+    EXPECT_LE(of_c, 1'000 + 5);
+}
+
+TEST(FairTurns, AnEndlessStreamOfNewTenantsStarvesNobody) {
+    queue_of_turns q{4};
+    q.fill(a, 100);
+    std::size_t of_a = 0;
+    std::size_t who = 1;
+    for (int i = 0; i < 20'000; ++i) {
+        q.add(who++);
+        entry const* const e = q.order().next();
+        of_a += e->owner == &q.at(a) ? 1 : 0;
+    }
+    // A round: the new ones, a's quantum, and a few who came too late to be new.
+    EXPECT_GE(of_a, (20'000U / (turns::front_turns + 16) - 1) * 4);
+}
+
+// --- credit ----------------------------------------------------------------------------------
+
+TEST(FairTurns, CreditThatWasSavedForATaskIsLostWithIt) {
+    queue_of_turns q{1};
+    q.fill(a, 10'000);
+    entry& dear = q.add(b, 1'000);
+    q.fill(b, 2'000);
+    EXPECT_EQ(q.serve(900).at(b), 0U);
+    q.order().remove(dear);
+    // Without the dear one it would have had one in two.
+    EXPECT_LE(q.serve(100).at(b), 52U);
+}
+
+TEST(FairTurns, CreditThatWasSavedForATaskIsKeptForTheNextThatCostsAsMuch) {
+    queue_of_turns q{1};
+    q.fill(a, 10'000);
+    entry& first = q.add(b, 1'000);
+    q.add(b, 1'000);
+    EXPECT_EQ(q.serve(900).at(b), 0U);
+    q.order().remove(first);
+    EXPECT_EQ(q.serve(110).at(b), 1'000U);
+}
+
+TEST(FairTurns, ACheapTaskOfHigherPriorityDoesNotCostTheSavedCredit) {
+    queue_of_turns q{1};
+    q.fill(a, 10'000);
+    q.add(b, 1'000);
+    EXPECT_EQ(q.serve(900).at(b), 0U);
+    q.add(b, 1, priority::high);
+    EXPECT_EQ(q.serve(5).at(b), 1U);  // it need not wait for the dear one
+    EXPECT_EQ(q.serve(105).at(b), 1'000U);
+}
+
+TEST(FairTurns, WhatIsPutBackIsFirstAgainAndWasNotPaidFor) {
+    queue_of_turns q{1};
+    q.fill(a, 100);
+    q.fill(b, 100);
+    EXPECT_EQ(q.next(2), "ab");
+    for (int i = 0; i < 20; ++i) {
+        entry& e = *q.order().next();
+        q.order().put_back(e);
+    }
+    auto const served = q.serve(100);
+    EXPECT_NEAR(static_cast<double>(served.at(a)), static_cast<double>(served.at(b)), 4);
+}
+
+// --- costs far above the quantum -------------------------------------------------------------
+
+TEST(FairTurns, AHugeCostOnAnIdleSchedulerIsFoundInAFewSteps) {
+    queue_of_turns q{1};
+    for (int i = 0; i < 100; ++i) {
+        q.add(a, 1'000'000'000);
+        std::uint64_t const before = q.order().steps();
+        EXPECT_EQ(q.next(), a);
+        EXPECT_LE(q.order().steps() - before, 3U);
+    }
+}
+
+TEST(FairTurns, TenThousandTenantsThatCannotPayAreNotWalked) {
+    constexpr std::size_t tenants = 10'000;
+    std::vector<std::unique_ptr<tenant>> who;
+    std::deque<entry> tasks;
+    turns order{10};
+    for (std::size_t i = 0; i < tenants; ++i) {
+        who.push_back(std::make_unique<tenant>(1U));
+        for (int n = 0; n < 3; ++n) {
+            order.add(*who.back(), tasks.emplace_back(terms{.cost = 10'000 + i % 7}));
+        }
+    }
+    std::uint64_t most = 0;
+    std::uint64_t taken = 0;
+    std::uint64_t const before = order.steps();
+    for (std::uint64_t last = before; order.next() != nullptr; ++taken) {
+        most = std::max(most, order.steps() - last);
+        last = order.steps();
+    }
+    EXPECT_EQ(taken, 3 * tenants);
+    EXPECT_LE(most, 4U);
+    EXPECT_LE(order.steps() - before, 3 * taken);
+    while (order.forget() != nullptr) {
+    }
+}
+
+// --- what is remembered ----------------------------------------------------------------------
+
+TEST(FairTurns, ATenantIsForgottenWhenTheRoundIsOverInWhichItHadItsTurn) {
+    queue_of_turns q{2};
+    q.fill(a, 10);
+    q.add(b);
+    EXPECT_EQ(q.next(2), "ab");
+    EXPECT_EQ(q.order().forget(), nullptr);  // it could come back and be new again
+    EXPECT_EQ(q.next(2), "aa");
+    EXPECT_EQ(q.order().forget(), &q.at(b));
+    EXPECT_EQ(q.order().forget(), nullptr);
+    q.next(7);
+    EXPECT_EQ(q.order().forget(), &q.at(a));  // nobody is left: at once
+}
+
+TEST(FairTurns, ATenantThatIsHeldIsForgottenWhenItIsLetGo) {
+    queue_of_turns q{2};
+    turns::hold(q.at(a));
+    q.add(a);
+    EXPECT_EQ(q.next(2), "a-");
+    EXPECT_EQ(q.order().forget(), nullptr);
+    q.order().let_go(q.at(a));
+    EXPECT_EQ(q.order().forget(), &q.at(a));
+}
+
+}  // namespace
+}  // namespace rondo::fair
