@@ -175,7 +175,7 @@ TEST(TeamModel, AJobThatGivesWayToALongOneIsStolen) {
                 done.unpark();
             }};
             doing outer{[&] {
-                c->post(long_one);
+                c->wake(long_one);
                 c->give_way(after);
             }};
             c->post(outer);
