@@ -168,6 +168,8 @@ TEST(TeamModel, AJobThatGivesWayToALongOneIsStolen) {
         [] {
             parker done;
             parker again;
+            parker asleep;
+            doing before{[&] { asleep.unpark(); }};
             crowd c{2};
             doing after{[&] { again.unpark(); }};
             doing long_one{[&] {
@@ -178,8 +180,10 @@ TEST(TeamModel, AJobThatGivesWayToALongOneIsStolen) {
                 c->wake(long_one);
                 c->give_way(after);
             }};
-            c->post(outer);
             c.start();
+            c.worker(1).post(before);
+            asleep.park();  // both workers have been up, and one at least sleeps again
+            c->post(outer);
             done.park();
             c.end();
             RONDO_CHECK_EXPECT(after.runs() == 1 && long_one.runs() == 1);
