@@ -23,10 +23,14 @@ inline constexpr bool is_message =
 template <class T>
 class slot {
   public:
-    void put(T&& value) noexcept { ::new (room_.write().bytes) T(std::move(value)); }
+    static constexpr bool moves_without_throwing = std::is_nothrow_move_constructible_v<T>;
 
-    // Moves the value out; the room is empty then.
-    T take() noexcept {
+    void put(T&& value) noexcept(moves_without_throwing) {
+        ::new (room_.write().bytes) T(std::move(value));
+    }
+
+    // Moves the value out; the room is empty then. If the move throws it stays.
+    T take() noexcept(moves_without_throwing) {
         T& stored = value();
         T taken = std::move(stored);
         std::destroy_at(&stored);
@@ -37,6 +41,7 @@ class slot {
     T const& look() const noexcept {
         return *std::launder(reinterpret_cast<T const*>(room_.read().bytes));
     }
+    T& edit() noexcept { return value(); }
 
   private:
     struct room {
