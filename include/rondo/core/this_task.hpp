@@ -14,7 +14,6 @@
 
 #include <coroutine>
 #include <expected>
-#include <type_traits>
 
 #include "rondo/core/detail/foreign_wait.hpp"
 #include "rondo/core/detail/task_wait.hpp"
@@ -88,16 +87,13 @@ class sleep_awaiter {
   public:
     template <class... Task>
     sleep_awaiter(time_limit end, stop_token token, Task&... task) noexcept
-        : end_(end), bounds_(token), wait_(op_, task..., bounds_) {}
+        : bounds_(token), wait_(op_, task..., bounds_) {
+        bounds_.limit = end;
+    }
 
     bool await_ready() const noexcept { return false; }
     template <class Promise>
     auto await_suspend(std::coroutine_handle<Promise> h) noexcept {
-        if constexpr (std::is_base_of_v<promise_base, Promise>) {
-            bounds_.limit = end_.seen_from(h.promise().env().timers().now());
-        } else {
-            bounds_.limit = end_.seen_from(resumption_place(h).timers().now());
-        }
         return wait_.await_suspend(h);
     }
     std::expected<void, wait_error> await_resume() noexcept {
@@ -107,7 +103,6 @@ class sleep_awaiter {
     }
 
   private:
-    time_limit end_;
     sleep_op op_;
     wait_bounds bounds_;
     Wait<sleep_op, wait_bounds> wait_;
