@@ -78,6 +78,11 @@ class [[nodiscard("a wait does nothing until it is awaited")]] wait {
     detail::task_wait<Op, detail::no_bounds> rondo_await(detail::promise_base& task) && noexcept {
         return {op_, task, detail::no_bounds{}};
     }
+    // In a task that does nothing else (as_task.hpp).
+    detail::task_wait<Op, detail::no_bounds, detail::alone::yes> rondo_await_alone(
+        detail::promise_base& task) && noexcept {
+        return {op_, task, detail::no_bounds{}};
+    }
     detail::foreign_wait<Op, detail::no_bounds> operator co_await() && noexcept {
         return {op_, detail::no_bounds{}};
     }
@@ -98,6 +103,10 @@ class [[nodiscard("a wait does nothing until it is awaited")]] bounded_wait {
     }
 
     detail::task_wait<Op, wait_bounds> rondo_await(detail::promise_base& task) && noexcept {
+        return {op_, task, bounds_};
+    }
+    detail::task_wait<Op, wait_bounds, detail::alone::yes> rondo_await_alone(
+        detail::promise_base& task) && noexcept {
         return {op_, task, bounds_};
     }
     detail::foreign_wait<Op, wait_bounds> operator co_await() && noexcept { return {op_, bounds_}; }

@@ -7,10 +7,11 @@
 //                others are asked to stop, and the result comes when they have ended: nothing
 //                runs on behind the caller's back.
 // Losers         one whose turn has not come yet does not begin. One that waits is withdrawn, and
-//                whatever it had been promised goes on to the next in its queue. One that was
-//                granted in the same instant goes on until its next wait; what it holds is
-//                released by its destructors. A loser's result is destroyed.
-//                docs/cancellation.md has a line per operation.
+//                whatever it had been promised goes on to the next in its queue. A wait that is
+//                itself a branch, and was granted in the same instant, hands on too: it takes its
+//                result only when it has won, so that of several receives one receives. A task goes
+//                on until its next wait; what it holds is released by its destructors, and its
+//                result destroyed. docs/cancellation.md has a line per operation.
 // Stop           a stop of the task reaches all of them; it unwinds when they have ended, unless
 //                one completed.
 #pragma once
@@ -32,8 +33,11 @@ class any_rule : public fork {
     ~any_rule() = default;
 
   private:
+    bool may_complete(std::size_t index) noexcept override {
+        return parent_may_complete() && claim_first(index);
+    }
     void branch_completed(std::size_t index, bool) noexcept override {
-        if (claim_first(index)) stop_branches();
+        if (first() == index || claim_first(index)) stop_branches();
     }
     bool has_outcome() const noexcept override { return first() != none; }
 };

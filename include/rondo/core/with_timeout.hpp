@@ -81,6 +81,7 @@ class bounded_task_awaiter final : result_slot<T> {
     }
 
   private:
+    bool may_complete() noexcept override { return parent_.may_complete(); }
     std::coroutine_handle<> completed() noexcept override {
         scope_.close();
         return parent_.handle();

@@ -233,6 +233,60 @@ TEST(TaskModel, WhenAnyAndAReleaseMeetAndThePermitIsNotLost) {
     });
 }
 
+// A box with one letter: whoever takes it must read it.
+class letter_box final : wait_queue {
+  public:
+    class take_op : public waiter {
+      public:
+        explicit take_op(letter_box& b) noexcept : waiter(b), box_(b) {}
+        bool ready() noexcept { return box_.full(); }
+        int take() noexcept {
+            std::lock_guard const guard{box_.lock()};
+            box_.full_ = false;
+            return 7;
+        }
+        void hand_on() noexcept {}
+
+      private:
+        letter_box& box_;
+    };
+
+    wait<take_op> take() noexcept { return take_op{*this}; }
+    void put() noexcept {
+        serve([this] { full_ = true; });
+    }
+    bool full() noexcept {
+        std::lock_guard const guard{lock()};
+        return full_;
+    }
+
+  private:
+    bool grant(waiter&) noexcept override { return full_; }
+
+    bool full_ = false;
+};
+
+TEST(TaskModel, OfTwoWaitsInAWhenAnyOneTakesItsResultAndTheOtherNone) {
+    EXPECT_HOLDS(
+        [] {
+            two_loops where;
+            letter_box a, b;
+            b.put();
+            thread second{[&] { where.run(1); }};
+            spawn(where,
+                  [](two_loops& w, letter_box& x, letter_box& y) -> task<void> {
+                      (void)co_await when_any(x.take(), y.take());
+                      w.finish();
+                  }(where, a, b))
+                .detach();
+            a.put();
+            where.run(0);
+            second.join();
+            RONDO_CHECK_EXPECT(a.full() != b.full());
+        },
+        1);
+}
+
 TEST(TaskModel, WithStopAnswersForATaskThatATokenStopped) {
     EXPECT_HOLDS([] {
         permits p{0};

@@ -319,6 +319,93 @@ TEST(WhenAny, ALoserThatWasGrantedInTheSameInstantReleasesWhatItGot) {
     EXPECT_EQ(a.available(), 1U);
 }
 
+// One letter; what was taken and not kept is lost.
+class letter_box final : wait_queue {
+  public:
+    class take_op : public waiter {
+      public:
+        explicit take_op(letter_box& b) noexcept : waiter(b), box_(b) {}
+        bool ready() const noexcept { return box_.full_; }
+        int take() noexcept {
+            box_.full_ = false;
+            return 7;
+        }
+        void hand_on() noexcept {}
+
+      private:
+        letter_box& box_;
+    };
+
+    wait<take_op> take() noexcept { return take_op{*this}; }
+    bounded_wait<take_op> take_for(clock::duration d) noexcept { return {take_op{*this}, d}; }
+    void put() noexcept {
+        serve([this] { full_ = true; });
+    }
+    bool full() const noexcept { return full_; }
+
+  private:
+    bool grant(waiter&) noexcept override { return full_; }
+
+    bool full_ = false;
+};
+
+TEST(WhenAny, AWaitThatLosesHasTakenNothingAlsoWhenItWasGrantedInTheSameInstant) {
+    manual_loop loop;
+    letter_box a, b;
+    auto race = spawn(loop, when_any(a.take(), b.take()));
+    loop.run_ready();
+    a.put();
+    b.put();
+    loop.run_ready();
+    EXPECT_EQ(race.blocking_join().value().index(), 0U);
+    EXPECT_FALSE(a.full());
+    EXPECT_TRUE(b.full());
+}
+
+TEST(WhenAny, AWaitWithinBoundsOrAnotherRaceThatLosesHasTakenNothing) {
+    manual_loop loop;
+    letter_box a, b, c, d;
+    auto race = spawn(
+        loop, when_any(with_timeout(a.take(), 1h), b.take_for(1h), when_any(c.take(), d.take())));
+    loop.run_ready();
+    d.put();
+    c.put();
+    b.put();
+    a.put();
+    loop.run_ready();
+    auto const r = race.blocking_join().value();
+    EXPECT_EQ(r.index(), 2U);
+    EXPECT_EQ(std::get<2>(r).index(), 1U);
+    EXPECT_TRUE(a.full() && b.full() && c.full());
+    EXPECT_FALSE(d.full());
+}
+
+TEST(WhenAny, AWaitInARaceThatLosesTheRaceAroundItHasTakenNothing) {
+    manual_loop loop;
+    letter_box a, b, c;
+    auto race = spawn(loop, when_any(a.take(), when_any(b.take(), c.take())));
+    loop.run_ready();
+    a.put();
+    b.put();
+    loop.run_ready();
+    ASSERT_TRUE(race.ended()) << "who waited for c was stopped";
+    EXPECT_EQ(race.blocking_join().value().index(), 0U);
+    EXPECT_TRUE(b.full());
+}
+
+TEST(WhenAny, ABranchOfWhenAllTakesItsPartWithoutEndingTheRaceAround) {
+    manual_loop loop;
+    letter_box a, b;
+    auto race = spawn(loop, when_any(when_all(a.take(), b.take()), sleep_for(1s)));
+    loop.run_ready();
+    a.put();
+    loop.run_ready();
+    EXPECT_FALSE(race.ended());
+    b.put();
+    loop.run_ready();
+    EXPECT_EQ(race.blocking_join().value().index(), 0U);
+}
+
 TEST(WhenAny, TheExceptionOfTheWinnerIsTheResult) {
     manual_loop loop;
     permits never{0};

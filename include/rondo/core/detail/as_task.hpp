@@ -28,9 +28,27 @@ task<T> as_task(task<T> t) {
     return t;
 }
 
+// A wait in a task of its own: it takes its result only if the combinator still wants it.
+template <class Wait>
+class wait_alone {
+  public:
+    explicit wait_alone(Wait&& w) noexcept : wait_(std::move(w)) {}
+    auto rondo_await(promise_base& task) && noexcept {
+        return std::move(wait_).rondo_await_alone(task);
+    }
+
+  private:
+    Wait wait_;
+};
+
 template <class Awaitable>
 task<await_result_t<Awaitable>> as_task(Awaitable a) {
-    co_return co_await std::move(a);
+    if constexpr (requires(promise_base& task) { std::move(a).rondo_await_alone(task); }) {
+        wait_alone<Awaitable> only{std::move(a)};
+        co_return co_await std::move(only);
+    } else {
+        co_return co_await std::move(a);
+    }
 }
 
 template <class Awaitable>

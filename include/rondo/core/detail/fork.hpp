@@ -67,6 +67,9 @@ class fork : suspension {
     std::size_t first() const noexcept { return first_.load(std::memory_order_relaxed); }
     bool settled() const noexcept { return first() != none; }
 
+    // For continuation::may_complete().
+    virtual bool may_complete(std::size_t) noexcept { return true; }
+
     // Whether the parent has something to go on with; else it was stopped, and unwinds.
     virtual bool has_outcome() const noexcept = 0;
     // A branch has a result, and has not ended yet.
@@ -77,6 +80,8 @@ class fork : suspension {
 
     // The parent waits from now on; before the first branch can end.
     void suspend_parent() noexcept { parent_flow().suspend_at(*this); }
+    // Around the fork there may be another one.
+    bool parent_may_complete() noexcept { return parent_.may_complete(); }
 
   private:
     task_trace describe() const override {
@@ -137,6 +142,7 @@ class branch final : public result_slot<T>, resumption {
         }
         return end();
     }
+    bool may_complete() noexcept override { return fork_.may_complete(index_); }
     std::coroutine_handle<> completed() noexcept override {
         // Its parameters go now: another branch may wait for what they hold.
         {

@@ -42,6 +42,9 @@ class continuation {
     virtual std::coroutine_handle<> completed() noexcept = 0;
     // The frame was stopped and is already destroyed.
     virtual unwound stopped() noexcept = 0;
+    // A wait that is all there is to the task has been decided: may it take its result? Else it
+    // hands on what it was granted, and the task unwinds as if it had been stopped before.
+    virtual bool may_complete() noexcept { return true; }
     // The task that awaits in the same flow, if there is one.
     virtual promise_base const* awaited_in() const noexcept { return nullptr; }
 
@@ -90,6 +93,7 @@ class promise_base {
     }
 
     environment const& env() const noexcept { return *env_; }
+    bool may_complete() noexcept { return continuation_->may_complete(); }
 
     // The co_await that the task has come to; before the first one, its definition.
     std::source_location position() const noexcept { return position_; }

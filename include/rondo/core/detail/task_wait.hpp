@@ -19,7 +19,10 @@ constexpr task_trace::activity activity_of() noexcept {
     }
 }
 
-template <class Op, class Bounds>
+// Whether a wait is all there is to its task, and so asks before it completes.
+enum class alone : bool { no, yes };
+
+template <class Op, class Bounds, alone Alone = alone::no>
 class task_wait final : resumption {
   public:
     task_wait(Op& op, promise_base& task, Bounds const& bounds) noexcept
@@ -30,9 +33,10 @@ class task_wait final : resumption {
     task_wait(task_wait const&) = delete;
     task_wait& operator=(task_wait const&) = delete;
 
-    bool await_ready() noexcept { return !turn().exhausted() && op_.ready(); }
+    bool await_ready() noexcept { return !turn().exhausted() && op_.ready() && may_take(); }
 
     std::coroutine_handle<> await_suspend(std::coroutine_handle<>) noexcept {
+        if (phase_ == phase::refused) return task_.unwind();
         if (!turn().exhausted()) return begin();
         phase_ = phase::giving_way;
         turn().suspend_at(*this);
@@ -46,7 +50,7 @@ class task_wait final : resumption {
     }
 
   private:
-    enum class phase : std::uint8_t { fresh, giving_way, entered, decided };
+    enum class phase : std::uint8_t { fresh, giving_way, entered, decided, refused };
 
     flow& turn() const noexcept { return *task_.env().flow; }
 
@@ -54,7 +58,8 @@ class task_wait final : resumption {
         if (phase_ == phase::entered) return decided();
         // It has only given way: nothing is complete that could beat a stop.
         if (hooks_.except(task_.env().stop).stop_requested()) return task_.unwind();
-        return op_.ready() ? task_.handle() : begin();
+        if (!op_.ready()) return begin();
+        return may_take() ? task_.handle() : task_.unwind();
     }
 
     std::coroutine_handle<> begin() noexcept {
@@ -74,7 +79,17 @@ class task_wait final : resumption {
         stop_.disarm();
         hooks_.disarm();
         phase_ = phase::decided;
-        return op_.state() == wait_state::stopped ? task_.unwind() : task_.handle();
+        if (op_.state() == wait_state::stopped) return task_.unwind();
+        if (op_.state() == wait_state::granted && !may_take()) return task_.unwind();
+        return task_.handle();
+    }
+
+    // False: somebody else was faster, and what this one has goes on to the next.
+    bool may_take() noexcept {
+        if (Alone == alone::no || task_.may_complete()) return true;
+        op_.hand_on();
+        phase_ = phase::refused;
+        return false;
     }
 
     // The frame is destroyed from outside while it waits.
