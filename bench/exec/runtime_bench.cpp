@@ -24,7 +24,6 @@ namespace {
 using namespace rondo::bench;
 using rondo::join_handle;
 using rondo::task;
-using duration = rondo::clock::duration;
 
 task<void> counts_itself() {
     count();
@@ -141,21 +140,10 @@ task<duration> skynet(std::size_t n) {
     co_return took;
 }
 
-using body = task<duration> (*)(std::size_t);
-
-workload on(place where, std::string const& name, std::size_t operations, body b,
-            std::vector<peer> others = {}) {
-    std::string const param = where == place::mt ? "mt" : "ct";
-    std::vector<peer> peers{{"tokio", "tokio_peer", name, param}};
-    peers.insert(peers.end(), others.begin(), others.end());
-    return {name + "_" + param, [=] { return measured(where, operations, b); }, peers,
-            where == place::mt};
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
-    constexpr auto mt = place::mt, ct = place::ct;
+    using enum place;
     std::vector<workload> all{
         on(mt, "spawn_join", 300'000, spawn_join, {{"tbb_group", "tbb_peer", "spawn_join", "mt"}}),
         on(ct, "spawn_join", 300'000, spawn_join,
