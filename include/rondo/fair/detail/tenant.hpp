@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "rondo/core/timer_wheel.hpp"
+#include "rondo/fair/config.hpp"
 #include "rondo/fair/detail/linked_list.hpp"
 #include "rondo/fair/terms.hpp"
 
@@ -18,6 +19,8 @@ class tenant;
 // wheel of deadlines.
 struct entry : list_hook, timer_node {
     explicit entry(terms const& t) noexcept : cost(t.cost), expires(t.deadline), rank(t.priority) {}
+
+    bool has_timer() const noexcept { return timer_node::linked(); }
 
     tenant* owner = nullptr;
     std::uint64_t cost;
@@ -76,6 +79,15 @@ class backlog {
     std::uint64_t cost_ = 0;
 };
 
+// How much a tenant has, as load_heap knows it.
+struct filing {
+    std::uint64_t load = 0;
+    std::uint32_t weight = 1;
+    std::uint64_t active_since = 0;
+
+    friend bool operator==(filing const&, filing const&) = default;
+};
+
 // As a list_hook a tenant is in one of the lists of turns, as a timer_node in its wheel of rounds.
 class tenant : public list_hook, public timer_node {
   public:
@@ -90,10 +102,15 @@ class tenant : public list_hook, public timer_node {
     // to producers that wait.
     std::size_t occupied = 0;
     door* waiting_room = nullptr;  // of producers, once one has waited
-    std::size_t heap_index = no_index;
-    std::uint64_t heap_load = 0;
+    backpressure when_full = backpressure::reject;
 
-    static constexpr std::size_t no_index = ~std::size_t{0};
+    filing filed;  // for load_heap
+    struct {
+        tenant* above = nullptr;
+        tenant* beside = nullptr;
+        tenant* below = nullptr;
+        bool filed = false;
+    } heap;
 
   private:
     friend class turns;

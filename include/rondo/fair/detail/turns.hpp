@@ -44,6 +44,7 @@ class turns {
     // A tenant that has nothing queued, and of which nothing need be remembered; null if none.
     // While it is held it is not forgotten.
     tenant* forget() noexcept;
+    bool can_forget() const noexcept { return !forgotten_.empty(); }
     static void hold(tenant& t) noexcept { ++t.holds_; }
     void let_go(tenant& t) noexcept;
 

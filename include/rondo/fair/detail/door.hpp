@@ -1,0 +1,59 @@
+// door.hpp: where the producers of one tenant wait for room.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+
+#include "rondo/core/waiter.hpp"
+#include "rondo/fair/detail/linked_list.hpp"
+
+namespace rondo::fair::detail {
+
+class engine;
+class tenant;
+
+// A producer that waits for a place.
+class producer : public waiter {
+  public:
+    using waiter::waiter;
+
+  protected:
+    bool reserved_ = false;  // else it was let in because the scheduler is closed
+
+  private:
+    friend class door;
+};
+
+enum class reservation : std::uint8_t { made, no_room, closed };
+
+// Its lock is taken before that of the engine, never after it. As a list_hook it is in one of the
+// engine's lists, if somebody waits.
+class door final : public wait_queue, public list_hook {
+  public:
+    door(engine& e, tenant& t) noexcept : engine_(e), tenant_(t) {}
+
+    tenant& of() const noexcept { return tenant_; }
+    bool awaited() noexcept {
+        std::lock_guard const guard{lock()};
+        return has_waiters();
+    }
+    // Lets in whoever there is room for.
+    void open() noexcept {
+        serve([] {});
+    }
+
+  private:
+    friend class engine;
+
+    // A grant is a place that is reserved: the producer brings its task later.
+    bool grant(waiter&) noexcept override;
+    void nobody_waits() noexcept override;
+
+    engine& engine_;
+    tenant& tenant_;
+    // Under the engine's lock:
+    bool called_ = false;       // it is this one's turn to take what room there is
+    bool tenant_full_ = false;  // it waits for its own tenant, not for room in all
+};
+
+}  // namespace rondo::fair::detail

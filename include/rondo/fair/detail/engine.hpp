@@ -1,0 +1,156 @@
+// engine.hpp: a scheduler but for what depends on the types of payloads and keys.
+//
+// Everything is under one lock, that of the queue in which consumers wait; what has to happen
+// after it (reports, destructors, waking producers) is collected in an aftermath. The page of
+// invariants and races is the head of src/fair/engine.cpp.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+
+#include "rondo/core/waiter.hpp"
+#include "rondo/fair/config.hpp"
+#include "rondo/fair/detail/door.hpp"
+#include "rondo/fair/detail/handles.hpp"
+#include "rondo/fair/detail/load_heap.hpp"
+#include "rondo/fair/detail/turns.hpp"
+#include "rondo/fair/results.hpp"
+#include "rondo/fair/stats.hpp"
+
+namespace rondo::fair::detail {
+
+class engine : public wait_queue {
+  public:
+    // What one operation leaves to do when the lock is free.
+    struct aftermath {
+        linked_list<entry> undelivered;
+        linked_list<tenant> forgotten;
+        bool more_forgotten = false;
+        bool doors = false;
+    };
+
+    // A consumer that waits. What it is granted stays in the limits until it has taken it.
+    class taker : public waiter {
+      public:
+        explicit taker(engine& e) noexcept : waiter(e), engine_(&e) {}
+
+        bool ready() noexcept;
+        void hand_on() noexcept;
+
+      protected:
+        // The task, or null: closed.
+        entry* taken() noexcept;
+
+        engine* engine_;
+
+      private:
+        friend class engine;
+        entry* task_ = nullptr;
+        bool in_hand_ = false;  // granted, and not taken yet
+    };
+
+    enum class admission : std::uint8_t { accepted, no_tenant, global_full, tenant_full, closed };
+    enum class closing : std::uint8_t { open, drain, immediate };
+
+    explicit engine(limits const& l);
+
+    time_point now() const noexcept {
+        return limits_.time != nullptr ? limits_.time->now() : clock::now();
+    }
+
+    // Runs f(aftermath&) under the lock, then hands out what is there, then deals with the rest.
+    template <class Change>
+    void change(time_point at, Change f) noexcept {
+        aftermath after;
+        serve([&] {
+            expire(at, after);
+            f(after);
+            forget(after, few);
+        });
+        finish(after);
+    }
+
+    // --- under the lock, in change() ---
+    admission admit(tenant& t, entry& e, aftermath& after) noexcept;
+    void admit_expired(entry& e, aftermath& after) noexcept;
+    void admit_reserved(tenant& t, entry& e) noexcept;
+    void give_up_reserved(tenant& t, aftermath& after) noexcept;
+    // It has come into the map; held until let_go().
+    void adopt(tenant& t) noexcept;
+    void reweigh(tenant& t, std::uint32_t weight) noexcept;
+    bool is_open() const noexcept { return closing_ == closing::open; }
+    void refused(enqueue_error why) noexcept;
+    time_point time() const noexcept { return now_; }
+    handle_table& handles() noexcept { return handles_; }
+    static void hold(tenant& t) noexcept { turns::hold(t); }
+    void let_go(tenant& t) noexcept { turns_.let_go(t); }
+
+    // --- without it ---
+    handle reserve_handle();
+    void release_handle(handle h) noexcept;
+    entry* take(bool& closed) noexcept;  // null: nothing there, or closed
+    cancel_result cancel(handle h) noexcept;
+    void close(closing how) noexcept;
+    std::size_t advance(time_point now) noexcept;
+    std::optional<time_point> next_deadline() noexcept;
+    void read(stats& to) noexcept;
+    using wait_queue::lock;
+
+    // For doors: takes a place, or notes why there is none.
+    reservation reserve(door& d) noexcept;
+    void nobody_waits_at(door& d) noexcept;
+
+  protected:
+    ~engine();
+
+    // The tenant is idle: out of the map with it. Under the lock.
+    virtual void erase(tenant& t) noexcept = 0;
+    // Without it.
+    virtual void destroy(tenant& t) noexcept = 0;
+    virtual void report(entry& e) noexcept = 0;
+
+    limits const limits_;
+
+  private:
+    static constexpr int few = 4;
+
+    bool grant(waiter& first) noexcept override;
+    bool finished() const noexcept {
+        return closing_ == closing::immediate || (closing_ == closing::drain && occupied_ == 0);
+    }
+
+    void expire(time_point at, aftermath& after) noexcept;
+    void forget(aftermath& after, int how_many) noexcept;
+    bool displace(tenant& t, backpressure how, aftermath& after) noexcept;
+    admission make_room(tenant& t, aftermath& after) noexcept;
+    void enter(tenant& t, entry& e) noexcept;
+    void out_of_turn(entry& e, disposition how, aftermath& after) noexcept;
+    void end(entry& e, disposition how, aftermath& after) noexcept;
+    void release(tenant& t, aftermath& after) noexcept;
+    void delivered(entry& e, aftermath& after) noexcept;
+    void put_back(entry& e) noexcept;
+    void return_all() noexcept;
+
+    void finish(aftermath& after) noexcept;
+    void settle(aftermath& after) noexcept;
+    door* next_door(door* opened) noexcept;
+
+    turns turns_;
+    timer_wheel deadlines_;
+    load_heap loads_;
+    handle_table handles_;
+    linked_list<door> hungry_;  // producers wait there for room in all, in turn,
+    linked_list<door> full_;    // or for room for their tenant
+    linked_list<door> called_;  // there is room for them now
+    time_point now_;
+    closing closing_ = closing::open;
+    cell<std::size_t> occupied_;  // what max_global counts; see tenant::occupied
+    std::size_t live_ = 0;
+    std::size_t known_ = 0;
+    counters counters_;
+    histogram queue_time_;
+};
+
+}  // namespace rondo::fair::detail

@@ -1,0 +1,64 @@
+// entitlements.hpp: what each tenant is entitled to: as set, as configured, as a function says.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+
+#include "rondo/core/short_lock.hpp"
+#include "rondo/fair/config.hpp"
+#include "rondo/fair/key.hpp"
+
+namespace rondo::fair::detail {
+
+template <class Key>
+class entitlements {
+  public:
+    explicit entitlements(config<Key>& c)
+        : otherwise_{1, c.when_full}, function_(std::move(c.entitlement_of)) {
+        for (auto& [key, e] : c.tenants) {
+            require(validate(e));
+            known_.emplace(std::move(key), e);
+        }
+    }
+
+    // Calls the user's function, if it comes to that; throws what it throws, and
+    // std::invalid_argument when what it says cannot be.
+    entitlement of(Key const& key) const {
+        entitlement e = configured(key);
+        if (!e.when_full) e.when_full = otherwise_.when_full;
+        std::lock_guard const guard{lock_};
+        auto const set = weights_.find(key);
+        if (set != weights_.end()) e.weight = set->second;
+        return e;
+    }
+    void set_weight(Key const& key, std::uint32_t weight) {
+        require(validate(entitlement{weight, {}}));
+        std::lock_guard const guard{lock_};
+        weights_.insert_or_assign(key, weight);
+    }
+    void clear_weight(Key const& key) {
+        std::lock_guard const guard{lock_};
+        weights_.erase(key);
+    }
+
+  private:
+    entitlement configured(Key const& key) const {
+        auto const known = known_.find(key);
+        if (known != known_.end()) return known->second;
+        if (!function_) return otherwise_;
+        entitlement const e = function_(key);
+        require(validate(e));
+        return e;
+    }
+
+    entitlement otherwise_;
+    std::function<entitlement(Key const&)> function_;
+    std::unordered_map<Key, entitlement, key_hash<Key>> known_;
+    mutable short_lock lock_;
+    std::unordered_map<Key, std::uint32_t, key_hash<Key>> weights_;
+};
+
+}  // namespace rondo::fair::detail

@@ -1,0 +1,421 @@
+// Algorithm
+//
+// One lock guards everything: the order of turns, the wheel of deadlines, the limits. Consumers
+// wait in the queue to which it belongs, so a task is handed to the one first in line under the
+// same lock under which it was accepted. Producers wait at the door of their tenant for a place:
+//
+//   free -> reserved   a door grants a producer its place (lock of the door, then ours)
+//        -> queued     the producer brings the task; or enqueue() finds room at once
+//        -> in hand    a waiting consumer is granted the task
+//        -> free       it takes it; a consumer that does not wait does both at once
+//   in hand -> queued  the consumer was destroyed before it could take it
+//   queued  -> free    expired, cancelled, evicted, dropped, returned
+//
+// Invariants
+//   I1  occupied_ counts places that are reserved, queued or in hand; it is at most max_global, and
+//       that of a tenant at most max_per_tenant, whenever the lock is free. (What comes back from
+//       a consumer has kept its place.)
+//   I2  a task is in the order of turns, or in hand of one consumer, or has ended: end() is called
+//       once for each that was accepted.
+//   I3  no task is handed out whose deadline lies before the time of the operation that hands it
+//       out: expire() comes first in each.
+//   I4  while the lock is free no consumer waits if a task is queued (I3 of core/waiter.cpp).
+//   I5  somebody is calling at doors if there is room and one of them is in hungry_, or one is in
+//       called_: whoever made the room. Meanwhile enqueue() takes none of it, so nobody is
+//       overtaken.
+//   I6  a tenant is destroyed after it was forgotten: idle, not held, and out of the map. Whoever
+//       keeps a pointer to one without the lock holds it.
+//
+// Races considered
+//   cancel / dequeue   both under the lock: whoever is first takes it out of the order of turns.
+//   stop / hand-off    decided by core: a granted consumer has the task, whatever it is told later.
+//   close / reserved   the place is given up when its producer comes and finds it closed; a drain
+//                      waits for that, as it does for what is in hand.
+//   close / hand_on    what is put back after close_immediate() is returned.
+#include "rondo/fair/detail/engine.hpp"
+
+#include <utility>
+
+#include "rondo/core/assert.hpp"
+
+namespace rondo::fair::detail {
+
+bool door::grant(waiter& first) noexcept {
+    reservation const r = engine_.reserve(*this);
+    static_cast<producer&>(first).reserved_ = r == reservation::made;
+    return r != reservation::no_room;
+}
+void door::nobody_waits() noexcept { engine_.nobody_waits_at(*this); }
+
+engine::engine(limits const& l)
+    : limits_((require(validate(l)), l)),
+      turns_(l.quantum),
+      deadlines_(std::chrono::nanoseconds{1}, now()),
+      now_(now()) {}
+
+engine::~engine() {
+    RONDO_ASSERT(live_ == 0, "a scheduler is closed, and what was queued returned, before this");
+}
+
+// --- tasks come ------------------------------------------------------------------------------
+
+engine::admission engine::admit(tenant& t, entry& e, aftermath& after) noexcept {
+    admission const room = make_room(t, after);
+    if (room != admission::accepted) return room;
+    occupied_ = occupied_ + 1;
+    ++t.occupied;
+    enter(t, e);
+    return room;
+}
+
+void engine::admit_reserved(tenant& t, entry& e) noexcept { enter(t, e); }
+
+void engine::enter(tenant& t, entry& e) noexcept {
+    ++counters_.enqueued;
+    ++live_;
+    e.enqueued_at = now_;
+    turns_.add(t, e);
+    if (limits_.when_full == backpressure::evict_longest) loads_.raise(t);
+    if (e.expires != time_point::max()) {
+        deadlines_.insert(e, later(e.expires, clock::duration{1}));  // expired: after it, not at it
+    }
+}
+
+// It needs no room: it was past its deadline when it came.
+void engine::admit_expired(entry& e, aftermath& after) noexcept {
+    ++counters_.enqueued;
+    ++counters_.expired;
+    if (e.handle != 0) handles_.release(std::exchange(e.handle, 0));
+    e.end = disposition::expired;
+    after.undelivered.push_back(e);
+}
+
+engine::admission engine::make_room(tenant& t, aftermath& after) noexcept {
+    if (t.occupied >= limits_.max_per_tenant && !displace(t, t.when_full, after)) {
+        return admission::tenant_full;
+    }
+    bool const owed_to_others = !hungry_.empty() || !called_.empty();  // I5
+    if (occupied_ < limits_.max_global && !owed_to_others) return admission::accepted;
+    tenant* const from = t.when_full == backpressure::evict_longest ? loads_.longest() : &t;
+    if (from == nullptr || !displace(*from, t.when_full, after)) return admission::global_full;
+    return admission::accepted;
+}
+
+// Ends a task of the tenant in favour of another.
+bool engine::displace(tenant& t, backpressure how, aftermath& after) noexcept {
+    bool const oldest = how == backpressure::drop_oldest;
+    bool const evicts = how == backpressure::evict_longest;
+    if (!oldest && !evicts && how != backpressure::drop_newest) return false;
+    entry* const e = oldest ? t.tasks().oldest_of_lowest() : t.tasks().newest_of_lowest();
+    if (e == nullptr) return false;
+    out_of_turn(*e, evicts ? disposition::evicted : disposition::dropped, after);
+    return true;
+}
+
+void engine::refused(enqueue_error why) noexcept {
+    switch (why) {
+        case enqueue_error::rejected_global:
+            ++counters_.rejected_global;
+            break;
+        case enqueue_error::rejected_tenant:
+            ++counters_.rejected_tenant;
+            break;
+        case enqueue_error::timed_out:
+            ++counters_.rejected_timeout;
+            break;
+        case enqueue_error::closed:
+            ++counters_.rejected_closed;
+            break;
+        case enqueue_error::stopped:
+            break;  // its owner did not want it any more
+    }
+}
+
+// --- tasks go --------------------------------------------------------------------------------
+
+entry* engine::take(bool& closed) noexcept {
+    entry* e = nullptr;
+    change(now(), [&](aftermath& after) {
+        if (!has_waiters() && closing_ != closing::immediate) e = turns_.next();
+        closed = e == nullptr && finished();
+        if (e != nullptr) delivered(*e, after);
+    });
+    return e;
+}
+
+bool engine::grant(waiter& first) noexcept {
+    auto& to = static_cast<taker&>(first);
+    if (closing_ != closing::immediate) to.task_ = turns_.next();
+    if (to.task_ == nullptr) return finished();
+    to.in_hand_ = true;
+    turns::hold(*to.task_->owner);  // I6
+    if (to.task_->has_timer()) deadlines_.cancel(*to.task_);
+    if (to.task_->handle != 0) handles_.release(std::exchange(to.task_->handle, 0));
+    return true;
+}
+
+bool engine::taker::ready() noexcept {
+    bool closed = false;
+    task_ = engine_->take(closed);
+    return task_ != nullptr || closed;
+}
+
+entry* engine::taker::taken() noexcept {
+    if (!in_hand_) return task_;
+    engine_->change(engine_->now(), [this](aftermath& after) {
+        tenant& t = *task_->owner;
+        engine_->delivered(*task_, after);
+        engine_->turns_.let_go(t);
+    });
+    in_hand_ = false;
+    return task_;
+}
+
+void engine::taker::hand_on() noexcept {
+    if (!in_hand_) return;
+    engine_->change(engine_->now(), [this](aftermath& after) {
+        tenant& t = *task_->owner;
+        if (engine_->closing_ == closing::immediate) {
+            engine_->end(*task_, disposition::returned, after);
+        } else {
+            engine_->put_back(*task_);
+        }
+        engine_->turns_.let_go(t);
+    });
+    in_hand_ = false;
+}
+
+void engine::put_back(entry& e) noexcept {
+    turns_.put_back(e);
+    if (limits_.when_full == backpressure::evict_longest) loads_.raise(*e.owner);
+    if (e.expires != time_point::max()) {
+        deadlines_.insert(e, later(e.expires, clock::duration{1}));
+    }
+}
+
+void engine::delivered(entry& e, aftermath& after) noexcept {
+    queue_time_.record(now_ - e.enqueued_at);
+    end(e, disposition::delivered, after);
+}
+
+void engine::out_of_turn(entry& e, disposition how, aftermath& after) noexcept {
+    turns_.remove(e);
+    end(e, how, after);
+}
+
+// I2
+void engine::end(entry& e, disposition how, aftermath& after) noexcept {
+    switch (how) {
+        case disposition::delivered:
+            ++counters_.dequeued;
+            break;
+        case disposition::expired:
+            ++counters_.expired;
+            break;
+        case disposition::evicted:
+            ++counters_.evicted;
+            break;
+        case disposition::dropped:
+            ++counters_.displaced;
+            break;
+        case disposition::cancelled:
+            ++counters_.cancelled;
+            break;
+        case disposition::returned:
+            ++counters_.returned;
+            break;
+    }
+    e.end = how;
+    if (e.has_timer()) deadlines_.cancel(e);
+    if (e.handle != 0) handles_.release(std::exchange(e.handle, 0));
+    --live_;
+    release(*e.owner, after);
+    if (how != disposition::delivered) after.undelivered.push_back(e);
+}
+
+// Gives a place back, and calls who waits for it.
+void engine::release(tenant& t, aftermath& after) noexcept {
+    occupied_ = occupied_ - 1;
+    --t.occupied;
+    if (door* const d = t.waiting_room; d != nullptr && d->tenant_full_) {
+        d->tenant_full_ = false;
+        static_cast<list_hook&>(*d).unlink();
+        called_.push_back(*d);
+    }
+    after.doors = after.doors || !called_.empty() || !hungry_.empty();
+}
+
+cancel_result engine::cancel(handle h) noexcept {
+    cancel_result result = cancel_result::not_found;
+    change(now(), [&](aftermath& after) {
+        entry* const e = handles_.find(h);
+        if (e == nullptr) return;
+        out_of_turn(*e, disposition::cancelled, after);
+        result = cancel_result::cancelled;
+    });
+    return result;
+}
+
+handle engine::reserve_handle() {
+    std::lock_guard const guard{lock()};
+    return handles_.reserve();
+}
+
+void engine::release_handle(handle h) noexcept {
+    std::lock_guard const guard{lock()};
+    handles_.release(h);
+}
+
+// --- time ------------------------------------------------------------------------------------
+
+// I3
+void engine::expire(time_point at, aftermath& after) noexcept {
+    if (at > now_) now_ = at;
+    while (!deadlines_.empty()) {
+        timer_node* const due = deadlines_.pop_expired(now_);
+        if (due == nullptr) return;
+        out_of_turn(static_cast<entry&>(*due), disposition::expired, after);
+    }
+}
+
+std::size_t engine::advance(time_point now) noexcept {
+    std::uint64_t expired = 0;
+    change(time_point::min(), [&](aftermath& after) {
+        std::uint64_t const before = counters_.expired;
+        expire(now, after);
+        expired = counters_.expired - before;
+    });
+    return static_cast<std::size_t>(expired);
+}
+
+std::optional<time_point> engine::next_deadline() noexcept {
+    std::lock_guard const guard{lock()};
+    return deadlines_.next_expiry();
+}
+
+// --- producers that wait ---------------------------------------------------------------------
+
+reservation engine::reserve(door& d) noexcept {
+    std::lock_guard const guard{lock()};
+    if (closing_ != closing::open) return reservation::closed;
+    tenant& t = d.of();
+    bool const called = std::exchange(d.called_, false);
+    bool const fits = t.occupied < limits_.max_per_tenant;
+    bool const owed_to_others = !hungry_.empty() || !called_.empty();
+    if (fits && occupied_ < limits_.max_global && (called || !owed_to_others)) {
+        occupied_ = occupied_ + 1;
+        ++t.occupied;
+        d.called_ = called;  // there may be room for those behind it
+        return reservation::made;
+    }
+    if (!static_cast<list_hook&>(d).linked()) {
+        d.tenant_full_ = !fits;
+        (fits ? hungry_ : full_).push_back(d);
+    }
+    return reservation::no_room;
+}
+
+void engine::nobody_waits_at(door& d) noexcept {
+    std::lock_guard const guard{lock()};
+    if (static_cast<list_hook&>(d).linked()) static_cast<list_hook&>(d).unlink();
+    d.tenant_full_ = false;
+}
+
+void engine::give_up_reserved(tenant& t, aftermath& after) noexcept { release(t, after); }
+
+// The door to open next, held; after the one that was opened.
+door* engine::next_door(door* opened) noexcept {
+    std::lock_guard const guard{lock()};
+    if (opened != nullptr) {
+        opened->called_ = false;
+        turns_.let_go(opened->of());
+    }
+    door* d = called_.pop_front();
+    if (d == nullptr && occupied_ < limits_.max_global) d = hungry_.pop_front();
+    if (d == nullptr) return nullptr;
+    d->called_ = true;
+    d->tenant_full_ = false;
+    turns::hold(d->of());
+    return d;
+}
+
+// --- the end, and what comes after each operation --------------------------------------------
+
+void engine::close(closing how) noexcept {
+    change(now(), [&](aftermath& after) {
+        if (closing_ == closing::immediate || closing_ == how) return;
+        closing_ = how;
+        for (linked_list<door>* const doors : {&hungry_, &full_}) called_.append(*doors);
+        after.doors = true;
+    });
+    if (how == closing::immediate) return_all();
+}
+
+// A few at a time, so that nobody waits for the lock for long.
+void engine::return_all() noexcept {
+    constexpr int batch = checked_build ? 2 : 64;
+    bool more = true;
+    while (more) {
+        change(now(), [&](aftermath& after) {
+            for (int i = 0; i < batch && more; ++i) {
+                entry* const e = turns_.next();
+                more = e != nullptr;
+                if (more) end(*e, disposition::returned, after);
+            }
+        });
+    }
+}
+
+void engine::adopt(tenant& t) noexcept {
+    ++known_;
+    turns::hold(t);
+}
+
+void engine::reweigh(tenant& t, std::uint32_t weight) noexcept {
+    turns_.reweigh(t, weight);
+    if (limits_.when_full == backpressure::evict_longest) loads_.raise(t);
+}
+
+void engine::forget(aftermath& after, int how_many) noexcept {
+    for (int i = 0; i < how_many; ++i) {
+        tenant* const t = turns_.forget();
+        if (t == nullptr) return;
+        loads_.remove(*t);
+        erase(*t);
+        --known_;
+        after.forgotten.push_back(*t);
+    }
+    after.more_forgotten = turns_.can_forget();
+}
+
+void engine::finish(aftermath& after) noexcept {
+    settle(after);
+    while (after.more_forgotten) {
+        constexpr int batch = checked_build ? 2 : 64;
+        after.more_forgotten = false;
+        {
+            std::lock_guard const guard{lock()};
+            forget(after, batch);
+        }
+        settle(after);
+    }
+}
+
+void engine::settle(aftermath& after) noexcept {
+    while (tenant* const t = after.forgotten.pop_front()) destroy(*t);
+    while (entry* const e = after.undelivered.pop_front()) report(*e);
+    if (!std::exchange(after.doors, false)) return;
+    for (door* d = next_door(nullptr); d != nullptr; d = next_door(d)) d->open();
+}
+
+void engine::read(stats& to) noexcept {
+    std::lock_guard const guard{lock()};
+    static_cast<counters&>(to) = counters_;
+    to.queued = live_;
+    to.capacity = limits_.max_global;
+    to.tenants_active = turns_.active();
+    to.tenants_known = known_;
+    to.queue_time = queue_time_;
+}
+
+}  // namespace rondo::fair::detail
