@@ -1,0 +1,187 @@
+// The scheduler explored: hand-off, cancel, stop, close and producers that wait, in one instant.
+// Payloads are blocks of memory: one that is lost is a leak, one that is had twice a double free;
+// their content is a cell: one that is seen too early is a race.
+#include <memory>
+#include <utility>
+
+#include "rondo/fair/scheduler.hpp"
+#include "support/model.hpp"
+
+namespace rondo::fair {
+namespace {
+
+using check::thread;
+
+using parcel = std::unique_ptr<cell<int>>;
+using queue = scheduler<parcel, int>;
+
+parcel pack(int n) { return std::make_unique<cell<int>>(n); }
+
+config<int> room_for(std::size_t tasks) {
+    config<int> c;
+    c.max_global = tasks;
+    return c;
+}
+
+constexpr time_point soon{std::chrono::seconds{1}};  // the model lets it pass at any moment
+
+TEST(FairModel, AWaitingConsumerGetsWhatIsEnqueued) {
+    EXPECT_HOLDS([] {
+        queue q;
+        thread consumes{[&q] {
+            auto const got = q.blocking_dequeue();
+            RONDO_CHECK_EXPECT(got && *got->payload == 7);
+        }};
+        RONDO_CHECK_EXPECT(q.enqueue(1, pack(7)));
+        consumes.join();
+        RONDO_CHECK_EXPECT(q.stats().queued == 0);
+    });
+}
+
+TEST(FairModel, TwoTasksGoToTwoConsumers) {
+    EXPECT_HOLDS(
+        [] {
+            queue q;
+            thread one{[&q] { RONDO_CHECK_EXPECT(q.blocking_dequeue()); }};
+            thread two{[&q] { RONDO_CHECK_EXPECT(q.blocking_dequeue()); }};
+            RONDO_CHECK_EXPECT(q.enqueue(1, pack(1)));
+            RONDO_CHECK_EXPECT(q.enqueue(2, pack(2)));
+            one.join();
+            two.join();
+            RONDO_CHECK_EXPECT(q.stats().dequeued == 2);
+        },
+        1);
+}
+
+TEST(FairModel, AStoppedConsumerLosesNoTask) {
+    EXPECT_HOLDS([] {
+        queue q;
+        stop_source stop;
+        bool had = false;
+        thread consumes{[&] { had = q.blocking_dequeue(stop.token()).has_value(); }};
+        thread stops{[&] { stop.request_stop(); }};
+        RONDO_CHECK_EXPECT(q.enqueue(1, pack(7)));
+        consumes.join();
+        stops.join();
+        RONDO_CHECK_EXPECT(q.try_dequeue().has_value() == !had);
+    });
+}
+
+TEST(FairModel, AConsumerWhoseTimeIsUpLosesNoTask) {
+    EXPECT_HOLDS([] {
+        queue q;
+        bool had = false;
+        thread consumes{[&] { had = q.blocking_dequeue_until(soon).has_value(); }};
+        RONDO_CHECK_EXPECT(q.enqueue(1, pack(7)));
+        consumes.join();
+        RONDO_CHECK_EXPECT(q.try_dequeue().has_value() == !had);
+    });
+}
+
+TEST(FairModel, CancelAndDequeueDecideOnce) {
+    EXPECT_HOLDS([] {
+        int cancelled = 0;
+        queue q{{}, [&](disposition how, queue::task const& t) {
+                    RONDO_CHECK_EXPECT(how == disposition::cancelled && *t.payload == 7);
+                    ++cancelled;
+                }};
+        auto const h = q.enqueue_with_handle(1, pack(7));
+        RONDO_CHECK_EXPECT(h.has_value());
+        bool delivered = false;
+        thread consumes{[&] { delivered = q.try_dequeue().has_value(); }};
+        bool const took_it_back = q.cancel(*h) == cancel_result::cancelled;
+        consumes.join();
+        RONDO_CHECK_EXPECT(took_it_back != delivered);
+        RONDO_CHECK_EXPECT(cancelled == (took_it_back ? 1 : 0));
+    });
+}
+
+TEST(FairModel, CloseReturnsWhatNobodyHas) {
+    EXPECT_HOLDS([] {
+        int returned = 0;
+        bool accepted = false;
+        bool had = false;
+        {
+            queue q{{}, [&](disposition how, queue::task const&) {
+                        RONDO_CHECK_EXPECT(how == disposition::returned);
+                        ++returned;
+                    }};
+            thread consumes{[&] { had = q.blocking_dequeue().has_value(); }};
+            thread closes{[&] { q.close_immediate(); }};
+            accepted = q.enqueue(1, pack(7)).has_value();
+            consumes.join();
+            closes.join();
+        }
+        RONDO_CHECK_EXPECT(returned + (had ? 1 : 0) == (accepted ? 1 : 0));
+    });
+}
+
+TEST(FairModel, ADrainDeliversWhatWasAcceptedAndThenTellsEverybody) {
+    EXPECT_HOLDS([] {
+        queue q;
+        int had = 0;
+        thread consumes{[&] {
+            while (q.blocking_dequeue()) ++had;
+        }};
+        thread closes{[&] { q.close_drain(); }};
+        bool const accepted = q.enqueue(1, pack(7)).has_value();
+        closes.join();
+        consumes.join();
+        RONDO_CHECK_EXPECT(had == (accepted ? 1 : 0));
+    });
+}
+
+TEST(FairModel, AWaitingProducerGetsTheRoomThatIsMade) {
+    EXPECT_HOLDS([] {
+        queue q{room_for(1)};
+        RONDO_CHECK_EXPECT(q.enqueue(1, pack(1)));
+        thread produces{[&q] { RONDO_CHECK_EXPECT(q.blocking_enqueue(2, pack(2))); }};
+        RONDO_CHECK_EXPECT(*q.blocking_dequeue()->payload == 1);
+        RONDO_CHECK_EXPECT(*q.blocking_dequeue()->payload == 2);
+        produces.join();
+    });
+}
+
+TEST(FairModel, RoomThatAnImpatientProducerDoesNotTakeGoesToAnother) {
+    EXPECT_HOLDS(
+        [] {
+            queue q{room_for(1)};
+            RONDO_CHECK_EXPECT(q.enqueue(1, pack(1)));
+            thread hurries{[&q] { (void)q.blocking_enqueue_until(2, pack(2), soon); }};
+            thread waits{[&q] { RONDO_CHECK_EXPECT(q.blocking_enqueue(3, pack(3))); }};
+            RONDO_CHECK_EXPECT(q.blocking_dequeue().has_value());
+            hurries.join();
+            if (q.stats().rejected_timeout == 0) RONDO_CHECK_EXPECT(q.blocking_dequeue());
+            RONDO_CHECK_EXPECT(q.blocking_dequeue().has_value());
+            waits.join();
+        },
+        2);
+}
+
+TEST(FairModel, CloseTellsAWaitingProducerWhoKeepsItsTask) {
+    EXPECT_HOLDS([] {
+        queue q{room_for(1)};
+        RONDO_CHECK_EXPECT(q.enqueue(1, pack(1)));
+        thread produces{[&q] {
+            auto const refused = q.blocking_enqueue(2, pack(2));
+            RONDO_CHECK_EXPECT(!refused && refused.error().why == enqueue_error::closed);
+            RONDO_CHECK_EXPECT(*refused.error().payload == 2);
+        }};
+        q.close_immediate();
+        produces.join();
+    });
+}
+
+TEST(FairModel, LimitsHoldBetweenTwoProducers) {
+    EXPECT_HOLDS([] {
+        queue q{room_for(1)};
+        bool first = false;
+        thread other{[&] { first = q.enqueue(1, pack(1)).has_value(); }};
+        bool const second = q.enqueue(2, pack(2)).has_value();
+        other.join();
+        RONDO_CHECK_EXPECT(first != second);
+    });
+}
+
+}  // namespace
+}  // namespace rondo::fair
