@@ -1,7 +1,7 @@
 // job_result.hpp: what a job of a thread pool returns, for whoever submitted it.
 //
 //   job_result<int> r = pool.submit([] { return 6 * 7; });
-//   auto v = co_await r.get();      // expected<int, job_lost>
+//   auto v = co_await r.get();      // expected<int, job_error>
 //   auto w = r.blocking_get();      // the same for a plain thread
 //
 // Guarantee      it completes exactly once: with the value, with the exception, or with the reason
@@ -29,11 +29,15 @@
 
 namespace rondo {
 
-// Why a submitted job did not run.
-enum class job_lost : std::uint8_t {
+// Why there is no result.
+enum class job_error : std::uint8_t {
+    // The job did not run.
     full,     // there was no room
-    stopped,  // the pool had been stopped
+    closed,   // the pool had been stopped
     dropped,  // the pool was stopped before the job could start
+    // get() gave up; the job runs.
+    stopped,
+    timed_out,
 };
 
 namespace detail {
@@ -51,8 +55,8 @@ class result_state : public wait_queue {
         return ended_;
     }
     // By the one taker, after the end.
-    std::expected<T, job_lost> take() {
-        if (auto* const lost = std::get_if<job_lost>(&result_)) return std::unexpected{*lost};
+    std::expected<T, job_error> take() {
+        if (auto* const lost = std::get_if<job_error>(&result_)) return std::unexpected{*lost};
         if (auto* const e = std::get_if<std::exception_ptr>(&result_)) {
             RONDO_ASSERT(*e != nullptr, "a result is taken once");
             std::rethrow_exception(std::exchange(*e, nullptr));
@@ -88,7 +92,7 @@ class result_state : public wait_queue {
             result_ = std::current_exception();
         }
     }
-    void lose(job_lost why) noexcept { result_ = why; }
+    void lose(job_error why) noexcept { result_ = why; }
     // An exception that nobody took.
     std::exception_ptr untaken() noexcept {
         auto* const e = std::get_if<std::exception_ptr>(&result_);
@@ -106,7 +110,7 @@ class result_state : public wait_queue {
   private:
     bool grant(waiter&) noexcept override { return ended_; }
 
-    std::variant<std::monostate, holder, std::exception_ptr, job_lost> result_;
+    std::variant<std::monostate, holder, std::exception_ptr, job_error> result_;
     bool ended_ = false;  // under the lock
     atomic<int> owners_{2};
 };
@@ -118,7 +122,7 @@ class submitted_job final : public pool_job, public result_state<T>, public recy
         : pool_job(&act), unobserved_(unobserved), closure_(std::move(f)) {}
 
     // It was not accepted.
-    void refuse(job_lost why) noexcept { complete_without(why); }
+    void refuse(job_error why) noexcept { complete_without(why); }
 
     void release() noexcept override {
         if (!this->disown()) return;
@@ -130,13 +134,13 @@ class submitted_job final : public pool_job, public result_state<T>, public recy
     static void act(pool_job& j, failure_sink* sink) noexcept {
         auto& self = static_cast<submitted_job&>(j);
         if (sink == nullptr) {
-            self.complete_without(job_lost::dropped);
+            self.complete_without(job_error::dropped);
             return;
         }
         self.complete_with(std::move(*self.closure_));
         self.finish();
     }
-    void complete_without(job_lost why) noexcept {
+    void complete_without(job_error why) noexcept {
         this->lose(why);
         finish();
     }
@@ -155,8 +159,9 @@ class get_op : public waiter {
   public:
     explicit get_op(result_state<T>& s) noexcept : waiter(s), state_(s) {}
     bool ready() noexcept { return state_.ended(); }
-    std::expected<T, job_lost> take() { return state_.take(); }
+    std::expected<T, job_error> take() { return state_.take(); }
     void hand_on() noexcept {}
+    job_error refuse(wait_error why) const noexcept { return reason<job_error>(why); }
 
   private:
     result_state<T>& state_;
@@ -166,6 +171,9 @@ class get_op : public waiter {
 
 template <class T>
 class [[nodiscard("use execute() for a job without a result")]] job_result {
+    using op = detail::get_op<T>;
+    using result = std::expected<T, job_error>;
+
   public:
     // For pools. It takes over one of the two shares in the state.
     explicit job_result(detail::result_state<T>& s) noexcept : state_(&s) {}
@@ -182,17 +190,26 @@ class [[nodiscard("use execute() for a job without a result")]] job_result {
     // Whether get() will not wait.
     bool ended() const noexcept { return state_->ended(); }
 
-    wait<detail::get_op<T>> get() noexcept { return wait{detail::get_op<T>{*state_}}; }
-    bounded_wait<detail::get_op<T>> get(stop_token token) noexcept {
-        return {detail::get_op<T>{*state_}, token};
+    wait<op> get() noexcept { return op{*state_}; }
+    bounded_wait<op> get(stop_token t) noexcept { return {op{*state_}, t}; }
+    bounded_wait<op> get_until(time_point d, stop_token t = {}) noexcept {
+        return {op{*state_}, {d, t}};
     }
-    bounded_wait<detail::get_op<T>> get_until(time_point deadline, stop_token t = {}) noexcept {
-        return {detail::get_op<T>{*state_}, {deadline, t}};
+    bounded_wait<op> get_for(clock::duration d, stop_token t = {}) noexcept {
+        return {op{*state_}, {d, t}};
     }
-    std::expected<T, job_lost> blocking_get() { return blocking_wait(detail::get_op<T>{*state_}); }
-    std::expected<std::expected<T, job_lost>, wait_error> blocking_get_until(time_point deadline,
-                                                                             stop_token t = {}) {
-        return blocking_wait(detail::get_op<T>{*state_}, {deadline, t});
+    result blocking_get() { return blocking_wait(op{*state_}); }
+    result blocking_get(stop_token t) { return blocking_wait(op{*state_}, t); }
+    result blocking_get_until(time_point d, stop_token t = {}) {
+        return blocking_wait(op{*state_}, {d, t});
+    }
+    result blocking_get_for(clock::duration d, stop_token t = {}) {
+        return blocking_wait(op{*state_}, {d, t});
+    }
+    // Nothing while the job has not ended.
+    std::optional<result> try_get() {
+        if (!ended()) return std::nullopt;
+        return state_->take();
     }
 
   private:

@@ -10,16 +10,19 @@
 //                waits while a worker sleeps. Workers wait for jobs side by side, never behind a
 //                lock that one of them sleeps with.
 // Bound          `capacity` jobs wait at most: who finds it full is refused (try_execute, submit)
-//                or waits its turn (execute, blocking_execute). With per_worker each queue has its
-//                part of it, one job at least. A stealing worker has up to 256 more in its hands,
-//                or `capacity` if that is less: what it took, and what its own jobs submitted.
+//                or waits its turn (execute and its other forms). With per_worker each queue has
+//                its part of it, one job at least. A stealing worker has up to 256 more in its
+//                hands, or `capacity` if that is less: what it took, and what its own jobs
+//                submitted.
 // Exceptions     one that leaves a job is counted and given to `on_failure`; the worker goes on. A
-//                submitted job's goes to whoever takes the result.
+//                submitted job's goes to whoever takes the result. One that leaves a move of the
+//                closure comes out of the call that moved it, and the job does not run.
 // Jobs           run as plain threads do: they may block. One that waits for another job of the
 //                same pool keeps a worker from running it; waiting for room in it is refused by an
 //                assertion.
 // Executor       the pool is one: rondo::spawn(pool, task) runs the task on its workers, with the
 //                default timers. post() ignores the bound.
+// Cancellation   an execute() that is stopped or timed out gives the job back: it does not run.
 // Thread safety  every member may be called concurrently, but for the destructor.
 // Memory order   what happens before a job is accepted is visible to it.
 // Destruction    runs what was accepted, and what that submits, and joins; workers end in
@@ -56,8 +59,10 @@
 namespace rondo {
 
 enum class refusal : std::uint8_t {
-    full,     // there is no room
-    stopped,  // stop_now() was called
+    full,    // there is no room
+    closed,  // stop_now() was called
+    stopped,
+    timed_out,
 };
 
 // A job that was not accepted, given back.
@@ -103,15 +108,40 @@ class thread_pool final : public executor {
         auto owned = std::make_unique<detail::closure_job<closure>>(std::forward<F>(f));
         return accept(owned, crew_.try_push(*owned));
     }
-    // Waits for room; only stop_now() can refuse it.
+    // Waits for room. The result is `accepted` in every form.
     template <class F>
     wait<execute_op<std::decay_t<F>>> execute(F&& f) {
-        return wait{execute_op<std::decay_t<F>>{*this, std::forward<F>(f)}};
+        return waiting(std::forward<F>(f));
+    }
+    template <class F>
+    bounded_wait<execute_op<std::decay_t<F>>> execute(F&& f, stop_token t) {
+        return {waiting(std::forward<F>(f)), t};
+    }
+    template <class F>
+    bounded_wait<execute_op<std::decay_t<F>>> execute_until(F&& f, time_point d,
+                                                            stop_token t = {}) {
+        return {waiting(std::forward<F>(f)), {d, t}};
+    }
+    template <class F>
+    bounded_wait<execute_op<std::decay_t<F>>> execute_for(F&& f, clock::duration d,
+                                                          stop_token t = {}) {
+        return {waiting(std::forward<F>(f)), {d, t}};
     }
     template <class F>
     accepted<std::decay_t<F>> blocking_execute(F&& f) {
-        RONDO_ASSERT(crew_.here() == nullptr, "a worker waits for room that it should make");
-        return blocking_wait(execute_op<std::decay_t<F>>{*this, std::forward<F>(f)});
+        return blocking_wait(blocking(std::forward<F>(f)));
+    }
+    template <class F>
+    accepted<std::decay_t<F>> blocking_execute(F&& f, stop_token t) {
+        return blocking_wait(blocking(std::forward<F>(f)), t);
+    }
+    template <class F>
+    accepted<std::decay_t<F>> blocking_execute_until(F&& f, time_point d, stop_token t = {}) {
+        return blocking_wait(blocking(std::forward<F>(f)), {d, t});
+    }
+    template <class F>
+    accepted<std::decay_t<F>> blocking_execute_for(F&& f, clock::duration d, stop_token t = {}) {
+        return blocking_wait(blocking(std::forward<F>(f)), {d, t});
     }
 
     // Never waits: a job that is refused completes its result with the reason.
@@ -124,17 +154,17 @@ class thread_pool final : public executor {
             case detail::intake::outcome::accepted:
                 break;
             case detail::intake::outcome::full:
-                j->refuse(job_lost::full);
+                j->refuse(job_error::full);
                 break;
             case detail::intake::outcome::closed:
-                j->refuse(job_lost::stopped);
+                j->refuse(job_error::closed);
                 break;
         }
         return result;
     }
 
     // Drops what has not started, waits for what has, and says how many were dropped. Their
-    // results complete with job_lost::dropped. Everything is refused from then on. Posted jobs
+    // results complete with job_error::dropped. Everything is refused from then on. Posted jobs
     // run. Not in a job.
     std::size_t stop_now() noexcept;
 
@@ -155,13 +185,22 @@ class thread_pool final : public executor {
 
   private:
     template <class F>
+    execute_op<std::decay_t<F>> waiting(F&& f) {
+        return {*this, std::forward<F>(f)};
+    }
+    template <class F>
+    execute_op<std::decay_t<F>> blocking(F&& f) {
+        RONDO_ASSERT(crew_.here() == nullptr, "a worker waits for room that it should make");
+        return waiting(std::forward<F>(f));
+    }
+    template <class F>
     static accepted<F> accept(std::unique_ptr<detail::closure_job<F>>& owned,
                               detail::intake::outcome o) {
         if (o == detail::intake::outcome::accepted) {
             (void)owned.release();  // the pool's
             return {};
         }
-        refusal const why = o == detail::intake::outcome::full ? refusal::full : refusal::stopped;
+        refusal const why = o == detail::intake::outcome::full ? refusal::full : refusal::closed;
         return std::unexpected{refused_job<F>{why, std::move(owned->closure())}};
     }
     void join() noexcept;
@@ -186,6 +225,9 @@ class thread_pool::execute_op : public detail::intake::push_op {
     }
 
     thread_pool::accepted<F> take() { return accept(owned_, decided()); }
+    refused_job<F> refuse(wait_error why) {
+        return {reason<refusal>(why), std::move(owned_->closure())};
+    }
     void hand_on() noexcept { (void)decided(); }
 
   private:

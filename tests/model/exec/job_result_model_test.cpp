@@ -58,7 +58,7 @@ TEST(JobResultModel, NobodyWaitsForAJobThatWasDropped) {
         job_result<void> r{*j};
         thread stops{[j] { j->drop(); }};
         auto const got = r.blocking_get();
-        RONDO_CHECK_EXPECT(!got && got.error() == job_lost::dropped);
+        RONDO_CHECK_EXPECT(!got && got.error() == job_error::dropped);
         stops.join();
     });
 }

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -68,7 +69,7 @@ TEST_F(Busy, ARefusedSubmitSaysSo) {
     auto accepted = pool_->submit([] { return 1; });
     auto refused = pool_->submit([] { return 2; });
     ASSERT_TRUE(refused.ended());
-    EXPECT_EQ(refused.blocking_get().error(), job_lost::full);
+    EXPECT_EQ(refused.blocking_get().error(), job_error::full);
     go_.open();
     EXPECT_EQ(accepted.blocking_get(), 1);
 }
@@ -138,6 +139,94 @@ TEST_F(Busy, AStoppedTaskLeavesTheQueueAndItsJobNeverRuns) {
     go_.open();
     pool_.reset();
     EXPECT_EQ(ran_, 0);
+}
+
+TEST_F(Busy, AThreadThatGivesUpGetsItsJobBack) {
+    using namespace std::chrono_literals;
+    start(1, 1);
+    ASSERT_TRUE(pool_->try_execute([] {}));
+    auto const job = [this] { ++ran_; };
+    stop_source stop;
+    stop.request_stop();
+
+    auto stopped = pool_->blocking_execute(job, stop.token());
+    ASSERT_FALSE(stopped);
+    EXPECT_EQ(stopped.error().why, refusal::stopped);
+    auto late = pool_->blocking_execute_until(job, clock::now());
+    ASSERT_FALSE(late);
+    EXPECT_EQ(late.error().why, refusal::timed_out);
+    auto slow = pool_->blocking_execute_for(job, 1us);
+    ASSERT_FALSE(slow);
+    EXPECT_EQ(slow.error().why, refusal::timed_out);
+    EXPECT_EQ(ran_, 0);
+    slow.error().job();
+    EXPECT_EQ(ran_, 1);
+    go_.open();
+    pool_.reset();
+    EXPECT_EQ(ran_, 1);
+}
+
+TEST_F(Busy, ATaskThatGivesUpGetsItsJobBack) {
+    using namespace std::chrono_literals;
+    start(1, 1);
+    ASSERT_TRUE(pool_->try_execute([] {}));
+    std::vector<refusal> why;
+    auto const submits = [](thread_pool& pool, manual_loop& loop, stop_token token,
+                            std::vector<refusal>& said) -> task<void> {
+        auto job = [] {};
+        auto const by_token = co_await pool.execute(job, token);
+        said.push_back(by_token.error().why);
+        time_point const deadline = loop.timers().now() + 1s;
+        auto const by_deadline = co_await pool.execute_until(job, deadline);
+        said.push_back(by_deadline.error().why);
+        auto const by_duration = co_await pool.execute_for(job, 1s);
+        said.push_back(by_duration.error().why);
+    };
+    manual_loop loop;
+    stop_source stop;
+    auto handle = spawn(loop, submits(*pool_, loop, stop.token(), why));
+    loop.run_ready();
+    stop.request_stop();
+    loop.run_ready();
+    loop.advance(1s);
+    loop.advance(1s);
+    EXPECT_TRUE(handle.ended());
+    using enum refusal;
+    EXPECT_EQ(why, (std::vector{stopped, timed_out, timed_out}));
+}
+
+// One that cannot be moved so often.
+struct fragile {
+    explicit fragile(int& runs, int moves) : ran(&runs), moves_left(moves) {}
+    fragile(fragile&& other) : ran(other.ran), moves_left(other.moves_left - 1) {
+        if (moves_left < 0) throw std::runtime_error{"broken"};
+    }
+    void operator()() const { ++*ran; }
+    int* ran;
+    int moves_left;
+};
+
+TEST_F(Busy, AClosureThatThrowsWhenMovedIsNotAccepted) {
+    int ran = 0;
+    start(1, 1);
+    EXPECT_THROW((void)pool_->try_execute(fragile{ran, 0}), std::runtime_error);
+    EXPECT_EQ(pool_->depth(), 0U);
+    ASSERT_TRUE(pool_->try_execute([] {}));
+    EXPECT_THROW((void)pool_->try_execute(fragile{ran, 1}), std::runtime_error);  // on its way back
+    EXPECT_THROW((void)pool_->blocking_execute_until(fragile{ran, 1}, clock::now()),
+                 std::runtime_error);
+    go_.open();
+    pool_.reset();
+    EXPECT_EQ(ran, 0);
+}
+
+TEST(ThreadPool, RoomBeatsADeadlineThatHasPassed) {
+    std::atomic<int> ran{0};
+    {
+        thread_pool pool{{.workers = 1}};
+        EXPECT_TRUE(pool.blocking_execute_until([&] { ++ran; }, clock::now()));
+    }
+    EXPECT_EQ(ran, 1);
 }
 
 TEST_F(Busy, ThoseWhoWaitForRoomAreServedInTheirOrder) {

@@ -90,9 +90,46 @@ TEST(JobResult, AWaitThatTimesOutLeavesTheJobAlone) {
     });
     auto const early = r.blocking_get_until(clock::now());
     ASSERT_FALSE(early);
-    EXPECT_EQ(early.error(), wait_error::timed_out);
+    EXPECT_EQ(early.error(), job_error::timed_out);
     go.open();
     EXPECT_EQ(r.blocking_get(), 1);
+}
+
+TEST(JobResult, EveryWaitThatGivesUpSaysWhyAndMayBeRepeated) {
+    using namespace std::chrono_literals;
+    gate go;
+    thread_pool pool{{.workers = 1}};
+    auto r = pool.submit([&] {
+        go.wait();
+        return 1;
+    });
+    stop_source stop;
+    stop.request_stop();
+    EXPECT_FALSE(r.try_get());
+    EXPECT_EQ(r.blocking_get(stop.token()).error(), job_error::stopped);
+    EXPECT_EQ(r.blocking_get_for(1us).error(), job_error::timed_out);
+    auto const tries = [](job_result<int>& result, stop_token token) -> task<void> {
+        auto const by_token = co_await result.get(token);
+        EXPECT_EQ(by_token.error(), job_error::stopped);
+        auto const by_deadline = co_await result.get_until(clock::now());
+        EXPECT_EQ(by_deadline.error(), job_error::timed_out);
+        auto const by_duration = co_await result.get_for(0s);
+        EXPECT_EQ(by_duration.error(), job_error::timed_out);
+    };
+    block_on(tries(r, stop.token()));
+    go.open();
+    EXPECT_EQ(r.blocking_get(), 1);
+}
+
+TEST(JobResult, TryGetTakesWhatIsThere) {
+    gate ran;
+    thread_pool pool{{.workers = 1}};
+    auto r = pool.submit([] { return 1; });
+    (void)pool.submit([&] { ran.open(); });
+    ran.wait();
+    auto const got = r.try_get();
+    ASSERT_TRUE(got);
+    EXPECT_EQ(*got, 1);
 }
 
 TEST(JobResult, MayBeDestroyedBeforeTheJobHasRun) {

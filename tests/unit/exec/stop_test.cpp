@@ -34,7 +34,7 @@ TEST_P(StopNow, DropsWhatHasNotStartedAndSaysHowMany) {
     for (int i = 0; i < 100; ++i) ASSERT_TRUE(pool.try_execute([&, captured] { ++ran; }));
     auto lost = pool.submit([] { return 2; });
     std::thread waits{[&] {
-        EXPECT_EQ(lost.blocking_get().error(), job_lost::dropped);
+        EXPECT_EQ(lost.blocking_get().error(), job_error::dropped);
         dropped.open();  // a job that waits for one that is dropped
     }};
     EXPECT_EQ(pool.stop_now(), 101U);
@@ -48,9 +48,9 @@ TEST_P(StopNow, DropsWhatHasNotStartedAndSaysHowMany) {
 TEST_P(StopNow, RefusesFromThenOn) {
     thread_pool pool{{.workers = 2, .how = GetParam()}};
     EXPECT_EQ(pool.stop_now(), 0U);
-    EXPECT_EQ(pool.try_execute([] {}).error().why, refusal::stopped);
-    EXPECT_EQ(pool.blocking_execute([] {}).error().why, refusal::stopped);
-    EXPECT_EQ(pool.submit([] {}).blocking_get().error(), job_lost::stopped);
+    EXPECT_EQ(pool.try_execute([] {}).error().why, refusal::closed);
+    EXPECT_EQ(pool.blocking_execute([] {}).error().why, refusal::closed);
+    EXPECT_EQ(pool.submit([] {}).blocking_get().error(), job_error::closed);
     EXPECT_EQ(pool.stop_now(), 0U);
 }
 
@@ -64,7 +64,7 @@ TEST_P(StopNow, TellsThoseWhoWaitForRoom) {
     begun.wait();
     ASSERT_TRUE(pool.try_execute([] {}));
     std::thread waits{[&] {
-        EXPECT_EQ(pool.blocking_execute([] {}).error().why, refusal::stopped);
+        EXPECT_EQ(pool.blocking_execute([] {}).error().why, refusal::closed);
         told.open();
     }};
     EXPECT_EQ(pool.stop_now(), 1U);
@@ -101,7 +101,7 @@ TEST(StopNowStealing, DropsWhatAWorkerHasForItself) {
         auto first = pool.submit([] {});
         for (int i = 0; i < 300; ++i) EXPECT_TRUE(pool.try_execute([] {}));
         submitted.open();
-        EXPECT_EQ(first.blocking_get().error(), job_lost::dropped);
+        EXPECT_EQ(first.blocking_get().error(), job_error::dropped);
     }));
     submitted.wait();
     EXPECT_EQ(pool.stop_now(), 301U);
