@@ -76,9 +76,13 @@ void engine::enter(tenant& t, entry& e) noexcept {
     e.enqueued_at = now_;
     turns_.add(t, e);
     if (limits_.when_full == backpressure::evict_longest) loads_.raise(t);
-    if (e.expires != time_point::max()) {
-        deadlines_.insert(e, later(e.expires, clock::duration{1}));  // expired: after it, not at it
-    }
+    set_timer(e);
+}
+
+void engine::set_timer(entry& e) noexcept {
+    if (e.expires == time_point::max()) return;
+    deadlines_.insert(e, later(e.expires, clock::duration{1}));  // expired: after it, not at it
+    tell_watch_ = tell_watch_ || e.expires < watched_;
 }
 
 // It needs no room: it was past its deadline when it came.
@@ -188,9 +192,7 @@ void engine::taker::hand_on() noexcept {
 void engine::put_back(entry& e) noexcept {
     turns_.put_back(e);
     if (limits_.when_full == backpressure::evict_longest) loads_.raise(*e.owner);
-    if (e.expires != time_point::max()) {
-        deadlines_.insert(e, later(e.expires, clock::duration{1}));
-    }
+    set_timer(e);
 }
 
 void engine::delivered(entry& e, aftermath& after) noexcept {
@@ -243,6 +245,7 @@ void engine::release(tenant& t, aftermath& after) noexcept {
         called_.push_back(*d);
     }
     after.doors = after.doors || !called_.empty() || !hungry_.empty();
+    if (finished()) tell_watch_ = true;
 }
 
 cancel_result engine::cancel(handle h) noexcept {
@@ -291,6 +294,16 @@ std::size_t engine::advance(time_point now) noexcept {
 std::optional<time_point> engine::next_deadline() noexcept {
     std::lock_guard const guard{lock()};
     return deadlines_.next_expiry();
+}
+
+bool deadline_watch::comes_before(time_point than) noexcept { return engine_.comes_before(than); }
+
+bool engine::comes_before(time_point than) noexcept {
+    std::lock_guard const guard{lock()};
+    auto const next = deadlines_.next_expiry();
+    bool const yes = finished() || (next && *next < than);
+    watched_ = yes ? time_point::min() : than;
+    return yes;
 }
 
 // --- producers that wait ---------------------------------------------------------------------
@@ -347,6 +360,7 @@ void engine::close(closing how) noexcept {
         closing_ = how;
         for (linked_list<door>* const doors : {&hungry_, &full_}) called_.append(*doors);
         after.doors = true;
+        tell_watch_ = true;
     });
     if (how == closing::immediate) return_all();
 }
@@ -404,6 +418,7 @@ void engine::finish(aftermath& after) noexcept {
 void engine::settle(aftermath& after) noexcept {
     while (tenant* const t = after.forgotten.pop_front()) destroy(*t);
     while (entry* const e = after.undelivered.pop_front()) report(*e);
+    if (std::exchange(after.earlier_deadline, false)) watch_.look();
     if (!std::exchange(after.doors, false)) return;
     for (door* d = next_door(nullptr); d != nullptr; d = next_door(d)) d->open();
 }

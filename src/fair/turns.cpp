@@ -112,8 +112,6 @@ void turns::activate(tenant& t) noexcept {
 // Out of its list: it has no tasks.
 void turns::rest(tenant& t) noexcept {
     bool const had_its_turn = t.round_ == round_;
-    take_out(t);
-    t.credit_ = 0;
     move(t, had_its_turn ? resting_ : forgotten_, place::idle);
     --active_;
     if (active_ == 0) enter_round(round_ + 1);  // nobody is left who could be overtaken

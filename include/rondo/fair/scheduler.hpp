@@ -63,6 +63,7 @@ class scheduler {
     using shared = detail::store<T, Key>;
     using enqueue_op = detail::enqueue_op<T, Key>;
     using dequeue_op = detail::dequeue_op<T, Key>;
+    using earlier_op = detail::deadline_watch::earlier_op;
 
   public:
     using task = delivery<T, Key>;
@@ -155,6 +156,15 @@ class scheduler {
     // When to call advance() if nothing else happens before: never later than the next deadline
     // passes. None if there is no deadline.
     std::optional<time_point> next_deadline() noexcept { return store_.next_deadline(); }
+    // For who holds a timer: waits for a task with an earlier deadline than that of its timer, or
+    // until nothing is left of a closed scheduler. One waits at a time.
+    wait<earlier_op> earlier_deadline(time_point than) noexcept {
+        return earlier_op{store_.watch(), than};
+    }
+    bounded_wait<earlier_op> earlier_deadline_until(time_point than, time_point until,
+                                                    stop_token s = {}) noexcept {
+        return {earlier_op{store_.watch(), than}, {until, s}};
+    }
     // Ends what has expired by then; says how many.
     std::size_t advance(time_point now) noexcept { return store_.advance(now); }
 
@@ -165,6 +175,9 @@ class scheduler {
     // Refuses what comes and returns what is queued; consumers and waiting producers get `closed`.
     void close_immediate() noexcept { store_.close(shared::closing::immediate); }
     void close() noexcept { close_immediate(); }
+
+    // Closed, and nothing is left.
+    bool is_finished() noexcept { return store_.is_finished(); }
 
     fair::stats stats() noexcept {
         fair::stats s;

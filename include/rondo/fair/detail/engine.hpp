@@ -9,9 +9,11 @@
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include "rondo/core/waiter.hpp"
 #include "rondo/fair/config.hpp"
+#include "rondo/fair/detail/deadline_watch.hpp"
 #include "rondo/fair/detail/door.hpp"
 #include "rondo/fair/detail/handles.hpp"
 #include "rondo/fair/detail/load_heap.hpp"
@@ -29,6 +31,7 @@ class engine : public wait_queue {
         linked_list<tenant> forgotten;
         bool more_forgotten = false;
         bool doors = false;
+        bool earlier_deadline = false;
     };
 
     // A consumer that waits. What it is granted stays in the limits until it has taken it.
@@ -68,6 +71,7 @@ class engine : public wait_queue {
             expire(at, after);
             f(after);
             forget(after, few);
+            after.earlier_deadline = std::exchange(tell_watch_, false);
         });
         finish(after);
     }
@@ -95,6 +99,14 @@ class engine : public wait_queue {
     void close(closing how) noexcept;
     std::size_t advance(time_point now) noexcept;
     std::optional<time_point> next_deadline() noexcept;
+    deadline_watch& watch() noexcept { return watch_; }
+    // For the watch: whether a deadline is earlier, or there is none to wait for any more. If not,
+    // the watch is told of the first that is.
+    bool comes_before(time_point than) noexcept;
+    bool is_finished() noexcept {
+        std::lock_guard const guard{lock()};
+        return finished();
+    }
     void read(stats& to) noexcept;
     using wait_queue::lock;
 
@@ -126,6 +138,7 @@ class engine : public wait_queue {
     bool displace(tenant& t, backpressure how, aftermath& after) noexcept;
     admission make_room(tenant& t, aftermath& after) noexcept;
     void enter(tenant& t, entry& e) noexcept;
+    void set_timer(entry& e) noexcept;
     void out_of_turn(entry& e, disposition how, aftermath& after) noexcept;
     void end(entry& e, disposition how, aftermath& after) noexcept;
     void release(tenant& t, aftermath& after) noexcept;
@@ -139,6 +152,9 @@ class engine : public wait_queue {
 
     turns turns_;
     timer_wheel deadlines_;
+    deadline_watch watch_{*this};
+    time_point watched_ = time_point::min();  // it is told of deadlines before this
+    bool tell_watch_ = false;
     load_heap loads_;
     handle_table handles_;
     linked_list<door> hungry_;  // producers wait there for room in all, in turn,
