@@ -20,9 +20,9 @@
 //   I3  no task is handed out whose deadline lies before the time of the operation that hands it
 //       out: expire() comes first in each.
 //   I4  while the lock is free no consumer waits if a task is queued (I3 of core/waiter.cpp).
-//   I5  somebody is calling at doors if there is room and one of them is in hungry_, or one is in
-//       called_: whoever made the room. Meanwhile enqueue() takes none of it, so nobody is
-//       overtaken.
+//   I5  somebody is opening doors if there is room and one of them is in hungry_, or one is in
+//       called_: whoever made the room. owed_ counts these doors and those that are being opened;
+//       as many places are theirs, and nobody who comes meanwhile takes them.
 //   I6  a tenant is destroyed after it was forgotten: idle, not held, and out of the map. Whoever
 //       keeps a pointer to one without the lock holds it.
 //
@@ -98,8 +98,7 @@ engine::admission engine::make_room(tenant& t, aftermath& after) noexcept {
     if (t.occupied >= limits_.max_per_tenant && !displace(t, t.when_full, after)) {
         return admission::tenant_full;
     }
-    bool const owed_to_others = !hungry_.empty() || !called_.empty();  // I5
-    if (occupied_ < limits_.max_global && !owed_to_others) return admission::accepted;
+    if (has_spare_room()) return admission::accepted;
     tenant* const from = t.when_full == backpressure::evict_longest ? loads_.longest() : &t;
     if (from == nullptr || !displace(*from, t.when_full, after)) return admission::global_full;
     return admission::accepted;
@@ -240,9 +239,8 @@ void engine::release(tenant& t, aftermath& after) noexcept {
     occupied_ = occupied_ - 1;
     --t.occupied;
     if (door* const d = t.waiting_room; d != nullptr && d->tenant_full_) {
-        d->tenant_full_ = false;
         static_cast<list_hook&>(*d).unlink();
-        called_.push_back(*d);
+        call(*d);
     }
     after.doors = after.doors || !called_.empty() || !hungry_.empty();
     if (finished()) tell_watch_ = true;
@@ -312,26 +310,32 @@ reservation engine::reserve(door& d) noexcept {
     std::lock_guard const guard{lock()};
     if (closing_ != closing::open) return reservation::closed;
     tenant& t = d.of();
-    bool const called = std::exchange(d.called_, false);
     bool const fits = t.occupied < limits_.max_per_tenant;
-    bool const owed_to_others = !hungry_.empty() || !called_.empty();
-    if (fits && occupied_ < limits_.max_global && (called || !owed_to_others)) {
+    if (fits && (d.opening_ ? occupied_ < limits_.max_global : has_spare_room())) {
         occupied_ = occupied_ + 1;
         ++t.occupied;
-        d.called_ = called;  // there may be room for those behind it
         return reservation::made;
     }
     if (!static_cast<list_hook&>(d).linked()) {
         d.tenant_full_ = !fits;
         (fits ? hungry_ : full_).push_back(d);
+        if (fits) ++owed_;
     }
     return reservation::no_room;
 }
 
 void engine::nobody_waits_at(door& d) noexcept {
     std::lock_guard const guard{lock()};
-    if (static_cast<list_hook&>(d).linked()) static_cast<list_hook&>(d).unlink();
+    if (!static_cast<list_hook&>(d).linked()) return;
+    static_cast<list_hook&>(d).unlink();
+    if (!std::exchange(d.tenant_full_, false)) --owed_;
+}
+
+// Its tenant has room.
+void engine::call(door& d) noexcept {
     d.tenant_full_ = false;
+    called_.push_back(d);
+    ++owed_;
 }
 
 void engine::give_up_reserved(tenant& t, aftermath& after) noexcept { release(t, after); }
@@ -340,14 +344,14 @@ void engine::give_up_reserved(tenant& t, aftermath& after) noexcept { release(t,
 door* engine::next_door(door* opened) noexcept {
     std::lock_guard const guard{lock()};
     if (opened != nullptr) {
-        opened->called_ = false;
+        opened->opening_ = false;
+        --owed_;
         turns_.let_go(opened->of());
     }
     door* d = called_.pop_front();
     if (d == nullptr && occupied_ < limits_.max_global) d = hungry_.pop_front();
     if (d == nullptr) return nullptr;
-    d->called_ = true;
-    d->tenant_full_ = false;
+    d->opening_ = true;
     turns::hold(d->of());
     return d;
 }
@@ -358,7 +362,8 @@ void engine::close(closing how) noexcept {
     change(now(), [&](aftermath& after) {
         if (closing_ == closing::immediate || closing_ == how) return;
         closing_ = how;
-        for (linked_list<door>* const doors : {&hungry_, &full_}) called_.append(*doors);
+        called_.append(hungry_);
+        while (door* const d = full_.pop_front()) call(*d);
         after.doors = true;
         tell_watch_ = true;
     });

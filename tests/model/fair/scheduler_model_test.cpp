@@ -4,7 +4,10 @@
 #include <memory>
 #include <utility>
 
+#include "rondo/core/spawn.hpp"
+#include "rondo/core/task.hpp"
 #include "rondo/fair/scheduler.hpp"
+#include "support/manual_loop.hpp"
 #include "support/model.hpp"
 
 namespace rondo::fair {
@@ -156,6 +159,26 @@ TEST(FairModel, RoomThatAnImpatientProducerDoesNotTakeGoesToAnother) {
             waits.join();
         },
         2);
+}
+
+rondo::task<enqueue_result<parcel>> produce(queue& q, int n) {
+    co_return co_await q.enqueue_wait(n, pack(n));
+}
+
+TEST(FairModel, NobodyOvertakesAProducerThatWaits) {
+    EXPECT_HOLDS([] {
+        test::manual_loop loop;
+        queue q{room_for(1)};
+        RONDO_CHECK_EXPECT(q.enqueue(1, pack(1)));
+        auto waits = spawn(loop, produce(q, 2));
+        loop.run_ready();
+        bool overtook = false;
+        thread other{[&] { overtook = q.enqueue(3, pack(3)).has_value(); }};
+        RONDO_CHECK_EXPECT(q.try_dequeue().has_value());
+        other.join();
+        loop.run_ready();
+        RONDO_CHECK_EXPECT(waits.ended() && !overtook);
+    });
 }
 
 TEST(FairModel, CloseTellsAWaitingProducerWhoKeepsItsTask) {

@@ -52,7 +52,7 @@ class door final : public wait_queue, public list_hook {
     engine& engine_;
     tenant& tenant_;
     // Under the engine's lock:
-    bool called_ = false;       // it is this one's turn to take what room there is
+    bool opening_ = false;      // it is this one's turn to take what room there is
     bool tenant_full_ = false;  // it waits for its own tenant, not for room in all
 };
 

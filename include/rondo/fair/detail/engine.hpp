@@ -32,6 +32,10 @@ class engine : public wait_queue {
         bool more_forgotten = false;
         bool doors = false;
         bool earlier_deadline = false;
+
+        bool nothing() const noexcept {
+            return undelivered.empty() && forgotten.empty() && !doors && !earlier_deadline;
+        }
     };
 
     // A consumer that waits. What it is granted stays in the limits until it has taken it.
@@ -70,10 +74,10 @@ class engine : public wait_queue {
         serve([&] {
             expire(at, after);
             f(after);
-            forget(after, few);
+            if (turns_.can_forget()) forget(after, few);
             after.earlier_deadline = std::exchange(tell_watch_, false);
         });
-        finish(after);
+        if (!after.nothing()) finish(after);
     }
 
     // --- under the lock, in change() ---
@@ -133,6 +137,10 @@ class engine : public wait_queue {
         return closing_ == closing::immediate || (closing_ == closing::drain && occupied_ == 0);
     }
 
+    // For one who comes now: I5.
+    bool has_spare_room() const noexcept { return occupied_ + owed_ < limits_.max_global; }
+
+    void call(door& d) noexcept;
     void expire(time_point at, aftermath& after) noexcept;
     void forget(aftermath& after, int how_many) noexcept;
     bool displace(tenant& t, backpressure how, aftermath& after) noexcept;
@@ -159,7 +167,8 @@ class engine : public wait_queue {
     handle_table handles_;
     linked_list<door> hungry_;  // producers wait there for room in all, in turn,
     linked_list<door> full_;    // or for room for their tenant
-    linked_list<door> called_;  // there is room for them now
+    linked_list<door> called_;  // there is room for their tenant now
+    std::size_t owed_ = 0;      // doors in hungry_ and called_, and those that are being opened
     time_point now_;
     closing closing_ = closing::open;
     cell<std::size_t> occupied_;  // what max_global counts; see tenant::occupied

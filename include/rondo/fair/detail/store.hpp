@@ -137,9 +137,10 @@ class store final : public engine {
         std::size_t const hash = key_hash<Key>{}(key);
         std::unique_ptr<tenant_node> fresh;
         std::size_t weights = 0;  // as it was made with
+        time_point const begin = now();
         bool done = false;
         while (!done) {
-            change(now(), [&](aftermath& after) {
+            change(begin, [&](aftermath& after) {
                 done = early(after);
                 if (done) return;
                 tenant_node* t = tenants_.find(key, hash);
