@@ -57,10 +57,6 @@
 
 namespace rondo {
 
-waiter::waiter(waiter&& other) noexcept : queue_(other.queue_) {
-    RONDO_ASSERT(other.state_ == wait_state::idle, "an operation is moved before it is awaited");
-}
-
 void waiter_list::push_back(waiter& w) noexcept {
     waiter* const last = last_;
     w.previous_ = last;

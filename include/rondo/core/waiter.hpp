@@ -23,6 +23,7 @@
 #include <cstdint>
 #include <mutex>
 
+#include "rondo/core/assert.hpp"
 #include "rondo/core/policy.hpp"
 #include "rondo/core/short_lock.hpp"
 #include "rondo/core/waker.hpp"
@@ -44,8 +45,12 @@ enum class wait_state : std::uint8_t {
 class waiter {
   public:
     explicit waiter(wait_queue& queue) noexcept : queue_(&queue) {}
-    // An operation may be moved until it is entered.
-    waiter(waiter&& other) noexcept;
+    // An operation may be moved until it is entered. (Inline: most operations are moved once, new
+    // and ready, and then nothing is left of it.)
+    waiter(waiter&& other) noexcept : queue_(other.queue_) {
+        RONDO_ASSERT(other.state_ == wait_state::idle,
+                     "an operation is moved before it is awaited");
+    }
     waiter& operator=(waiter&&) = delete;
 
     // For the owner: before enter(), and again once it was woken.
