@@ -29,8 +29,10 @@
 // Resumption     on the waiter's executor, never inside a send, a close or a destructor.
 // Allocation     blocks of 32 values, used again; waiting takes none. send() throws std::bad_alloc
 //                when there is no memory for a block, and has sent nothing then.
-// Example        examples/sync/event_log.cpp
+// Examples       examples/sync/pipeline.cpp, examples/sync/event_log.cpp
 #pragma once
 
+#include "rondo/sync/mpsc_bounded.hpp"
+#include "rondo/sync/mpsc_permit.hpp"
 #include "rondo/sync/mpsc_receiver.hpp"
 #include "rondo/sync/mpsc_unbounded.hpp"

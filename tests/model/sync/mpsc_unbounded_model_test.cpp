@@ -20,6 +20,7 @@ parcel pack(int n) { return std::make_unique<cell<int>>(n); }
 
 constexpr time_point soon{std::chrono::seconds{1}};  // the model lets it pass at any moment
 
+// Kills mpsc_fill_with_release_alone.
 TEST(MpscUnboundedModel, AWaitingReceiverGetsWhatIsSent) {
     EXPECT_HOLDS([] {
         auto [tx, rx] = mpsc::unbounded<parcel>();
@@ -32,6 +33,7 @@ TEST(MpscUnboundedModel, AWaitingReceiverGetsWhatIsSent) {
     });
 }
 
+// Kills mpsc_append_with_release_alone.
 TEST(MpscUnboundedModel, ValuesArriveInOrderAcrossBlocksAndThenTheEnd) {
     EXPECT_HOLDS(
         [] {
@@ -50,6 +52,7 @@ TEST(MpscUnboundedModel, ValuesArriveInOrderAcrossBlocksAndThenTheEnd) {
         1);
 }
 
+// Kills mpsc_open_without_looking_again.
 TEST(MpscUnboundedModel, TwoSendersReachTheEndOfABlockTogether) {
     EXPECT_HOLDS([] {
         auto [tx, rx] = mpsc::unbounded<int>();
@@ -66,6 +69,7 @@ TEST(MpscUnboundedModel, TwoSendersReachTheEndOfABlockTogether) {
     });
 }
 
+// Kills mpsc_claim_again_without_acquiring.
 TEST(MpscUnboundedModel, ASenderThatIsOvertakenByAWholeBlockFindsItsPlace) {
     EXPECT_HOLDS([] {
         auto [tx, rx] = mpsc::unbounded<int>();
@@ -81,6 +85,7 @@ TEST(MpscUnboundedModel, ASenderThatIsOvertakenByAWholeBlockFindsItsPlace) {
     });
 }
 
+// Kills mpsc_reuse_without_acquiring.
 TEST(MpscUnboundedModel, ABlockThatWasReadServesAgain) {
     EXPECT_HOLDS(
         [] {
@@ -94,6 +99,7 @@ TEST(MpscUnboundedModel, ABlockThatWasReadServesAgain) {
         1);
 }
 
+// Kills mpsc_keep_without_acquiring.
 TEST(MpscUnboundedModel, ABlockThatWasBroughtInVainIsKeptOrFreed) {
     EXPECT_HOLDS(
         [] {
@@ -109,6 +115,7 @@ TEST(MpscUnboundedModel, ABlockThatWasBroughtInVainIsKeptOrFreed) {
         1);
 }
 
+// Kills mpsc_go_without_a_word.
 TEST(MpscUnboundedModel, TheLastValueOfTheLastSenderIsNotLost) {
     EXPECT_HOLDS([] {
         auto [tx, rx] = mpsc::unbounded<parcel>();
@@ -120,6 +127,7 @@ TEST(MpscUnboundedModel, TheLastValueOfTheLastSenderIsNotLost) {
     });
 }
 
+// Kills mpsc_measure_before_the_senders_are_gone.
 TEST(MpscUnboundedModel, TryRecvSaysClosedOnlyAfterTheLastValue) {
     EXPECT_HOLDS([] {
         auto [tx, rx] = mpsc::unbounded<int>();
@@ -132,6 +140,7 @@ TEST(MpscUnboundedModel, TryRecvSaysClosedOnlyAfterTheLastValue) {
     });
 }
 
+// Kills mpsc_count_senders_with_acquire_alone.
 TEST(MpscUnboundedModel, TwoSendersGoAndTheReceiverLearnsItOnce) {
     EXPECT_HOLDS(
         [] {
@@ -146,6 +155,7 @@ TEST(MpscUnboundedModel, TwoSendersGoAndTheReceiverLearnsItOnce) {
         1);
 }
 
+// Kills mpsc_sleep_without_looking_again.
 TEST(MpscUnboundedModel, AStoppedRecvLeavesTheValueToTheNext) {
     EXPECT_HOLDS(
         [] {
@@ -167,6 +177,7 @@ TEST(MpscUnboundedModel, AStoppedRecvLeavesTheValueToTheNext) {
         1);
 }
 
+// Kills mpsc_say_that_one_waits_with_release_alone.
 TEST(MpscUnboundedModel, ARecvThatTimesOutComesBackForTheValue) {
     EXPECT_HOLDS([] {
         auto [tx, rx] = mpsc::unbounded<parcel>();
@@ -181,6 +192,7 @@ TEST(MpscUnboundedModel, ARecvThatTimesOutComesBackForTheValue) {
     });
 }
 
+// Kills mpsc_end_without_measuring.
 TEST(MpscUnboundedModel, OfASendAndACloseOneComesFirst) {
     EXPECT_HOLDS([] {
         auto [tx, rx] = mpsc::unbounded<parcel>();
@@ -204,6 +216,7 @@ TEST(MpscUnboundedModel, OfASendAndACloseOneComesFirst) {
     });
 }
 
+// Kills mpsc_close_without_waking_the_receiver.
 TEST(MpscUnboundedModel, ACloseFromOutsideEndsAWaitingRecv) {
     EXPECT_HOLDS([] {
         auto [tx, rx] = mpsc::unbounded<parcel>();
@@ -215,6 +228,7 @@ TEST(MpscUnboundedModel, ACloseFromOutsideEndsAWaitingRecv) {
 }
 
 // The sender stays: what is sent to a receiver that goes must not wait in the list for its end.
+// Kills mpsc_leave_the_value_to_one_who_is_gone.
 TEST(MpscUnboundedModel, WhatIsSentToAReceiverThatGoesIsDestroyedAtOnce) {
     EXPECT_HOLDS([] {
         auto [tx, rx] = mpsc::unbounded<std::shared_ptr<int>>();
@@ -226,6 +240,7 @@ TEST(MpscUnboundedModel, WhatIsSentToAReceiverThatGoesIsDestroyedAtOnce) {
     });
 }
 
+// Kills mpsc_say_that_one_is_gone_with_release_alone.
 TEST(MpscUnboundedModel, AReceiverThatGoesLeavesNothingBehindInAnyBlock) {
     EXPECT_HOLDS([] {
         auto [tx, rx] = mpsc::unbounded<std::shared_ptr<int>>();
@@ -243,6 +258,7 @@ TEST(MpscUnboundedModel, AReceiverThatGoesLeavesNothingBehindInAnyBlock) {
     });
 }
 
+// Kills mpsc_free_without_acquiring.
 TEST(MpscUnboundedModel, EverybodyMayGoAtOnce) {
     EXPECT_HOLDS(
         [] {
@@ -259,6 +275,7 @@ TEST(MpscUnboundedModel, EverybodyMayGoAtOnce) {
         1);
 }
 
+// Kills mpsc_revive_a_dead_channel.
 TEST(MpscUnboundedModel, AWeakSenderRevivesTheChannelOrFindsItClosed) {
     EXPECT_HOLDS([] {
         auto [tx, rx] = mpsc::unbounded<parcel>();
@@ -276,6 +293,7 @@ TEST(MpscUnboundedModel, AWeakSenderRevivesTheChannelOrFindsItClosed) {
 }
 
 // Another sender may be held up in the middle of its send, with its place before ours.
+// Kills mpsc_say_empty_while_a_send_is_under_way.
 TEST(MpscUnboundedModel, TryRecvDoesNotDenyWhatWasSentBeforeIt) {
     EXPECT_HOLDS([] {
         auto [tx, rx] = mpsc::unbounded<parcel>();
@@ -287,6 +305,7 @@ TEST(MpscUnboundedModel, TryRecvDoesNotDenyWhatWasSentBeforeIt) {
     });
 }
 
+// Kills mpsc_find_it_closed_without_acquiring.
 TEST(MpscUnboundedModel, ASenderThatWaitsForTheEndSeesWhatCameBeforeIt) {
     EXPECT_HOLDS([] {
         auto [tx, rx] = mpsc::unbounded<parcel>();
@@ -302,6 +321,7 @@ TEST(MpscUnboundedModel, ASenderThatWaitsForTheEndSeesWhatCameBeforeIt) {
     });
 }
 
+// Kills mpsc_recycle_a_block_that_is_not_read.
 TEST(MpscUnboundedModel, RecvManyTakesWhatIsThereInOrder) {
     EXPECT_HOLDS(
         [] {

@@ -14,6 +14,8 @@ namespace rondo::mpsc {
 
 template <class Sender>
 class basic_weak_sender;
+template <class T>
+class sender;
 
 }  // namespace rondo::mpsc
 
