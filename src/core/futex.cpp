@@ -1,9 +1,10 @@
-// The kernel's side of parking. A checked build parks in the model instead.
+// The kernel's side of parking and polling. A checked build does both in the model instead.
 #include "rondo/core/policy.hpp"
 
 #ifndef RONDO_CHECKED
 
 #include <linux/futex.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -32,6 +33,8 @@ bool futex_wait_until(atomic<std::uint32_t> const& word, std::uint32_t expected,
                                   nullptr, FUTEX_BITSET_MATCH_ANY);
     return !(result == -1 && errno == ETIMEDOUT);
 }
+
+void yield_processor() noexcept { ::sched_yield(); }
 
 void futex_wake(atomic<std::uint32_t> const* word, int how_many) noexcept {
     ::syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, how_many, nullptr, nullptr, 0);

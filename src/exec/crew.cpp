@@ -128,7 +128,7 @@ job* worker::search() noexcept {
             eagerness_.found();
             return nullptr;
         }
-        eagerness::pause_after(look);
+        eagerness_.pause_after(look);
     }
     return nullptr;
 }

@@ -204,7 +204,7 @@ job* runner::search() noexcept {
             eagerness_.found();
             return nullptr;
         }
-        eagerness::pause_after(look);
+        eagerness_.pause_after(look);
     }
     return nullptr;
 }

@@ -11,6 +11,7 @@
 //   futex_wait, _until,    the kernel's futex on a 32-bit word; waking a word that is already
 //   futex_wake             gone is allowed, it needs only the address
 //   spin_pause()           says that this thread polls
+//   yield_processor()      the same, and that others may have the processor
 //   this_thread()          the calling thread's few words of state (see thread_state.hpp)
 #pragma once
 
@@ -39,6 +40,7 @@ using check::futex_wait;
 using check::futex_wait_until;
 using check::futex_wake;
 using check::spin_pause;
+inline void yield_processor() noexcept { spin_pause(); }
 
 #else
 
@@ -79,6 +81,8 @@ inline void spin_pause() noexcept {
     asm volatile("yield");
 #endif
 }
+
+void yield_processor() noexcept;
 
 #endif
 
