@@ -1,14 +1,10 @@
-// No allocation per wait, counted: this program replaces the global operator new, or
-// listens to the sanitizer's.
+// No allocation per wait, counted.
 //
 // Each test does something a few times, so that frames are there and threads have started, then
 // many times more, and compares the count before and after.
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <chrono>
-#include <cstdlib>
-#include <new>
 #include <thread>
 #include <tuple>
 
@@ -22,79 +18,18 @@
 #include "rondo/core/when_all.hpp"
 #include "rondo/core/when_any.hpp"
 #include "rondo/core/with_timeout.hpp"
+#include "support/counted_new.hpp"
 #include "support/permits.hpp"
-
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define RONDO_TEST_SANITIZED 1
-#endif
-#endif
-
-namespace {
-
-std::atomic<long> allocations{0};
-
-}  // namespace
-
-#ifdef RONDO_TEST_SANITIZED
-
-// The sanitizers bring an operator new of their own, and tell of every allocation.
-#include <sanitizer/allocator_interface.h>
-
-namespace {
-
-void on_malloc(void const volatile*, std::size_t) {
-    allocations.fetch_add(1, std::memory_order_relaxed);
-}
-void on_free(void const volatile*) {}
-
-[[maybe_unused]] int const installed =
-    __sanitizer_install_malloc_and_free_hooks(&on_malloc, &on_free);
-
-}  // namespace
-
-#else
-
-namespace {
-
-void* counted(std::size_t size, std::size_t alignment) {
-    allocations.fetch_add(1, std::memory_order_relaxed);
-    std::size_t const whole = (size + alignment - 1) / alignment * alignment;
-    void* const memory = std::aligned_alloc(alignment, whole);
-    if (memory == nullptr) throw std::bad_alloc{};
-    return memory;
-}
-
-}  // namespace
-
-void* operator new(std::size_t size) { return counted(size, __STDCPP_DEFAULT_NEW_ALIGNMENT__); }
-void* operator new(std::size_t size, std::align_val_t alignment) {
-    return counted(size, static_cast<std::size_t>(alignment));
-}
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t) noexcept { std::free(p); }
-void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
-
-#endif
 
 namespace rondo {
 namespace {
 
 using namespace std::chrono_literals;
 using test::permits;
+using counter = test::allocation_count;
 
 constexpr int warm_up = 100;
 constexpr int rounds = 1000;
-
-// What happened between two calls.
-class counter {
-  public:
-    long count() const { return allocations.load(std::memory_order_relaxed) - start_; }
-
-  private:
-    long start_ = allocations.load(std::memory_order_relaxed);
-};
 
 TEST(Allocation, TheCounterCounts) {
     counter const c;
