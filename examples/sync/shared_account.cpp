@@ -1,0 +1,94 @@
+// One account; a task, a plain thread and a coroutine of a foreign type pay in and out. The lock is
+// kept over a wait, which a std::mutex in a coroutine must not be; who cannot wait long enough
+// leaves without having touched anything.
+#include <chrono>
+#include <coroutine>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "rondo/core/block_on.hpp"
+#include "rondo/core/spawn.hpp"
+#include "rondo/core/task.hpp"
+#include "rondo/core/this_task.hpp"
+#include "rondo/sync/mutex.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+
+struct account {
+    long balance = 0;
+    std::vector<std::string> book;
+};
+
+void enter(account& a, std::string text, long amount) {
+    a.balance += amount;
+    a.book.push_back(std::move(text));
+}
+
+// [lock]
+// Locked from the first line to the end of the scope, over the wait in between.
+rondo::task<void> transfer(rondo::mutex<account>& shared, std::string who, long amount) {
+    auto const account = co_await shared.lock();
+    co_await rondo::sleep_for(1ms);  // the bank answers
+    enter(*account, std::move(who), amount);
+}
+// [/lock]
+
+// [bounded]
+rondo::task<bool> transfer_now_or_never(rondo::mutex<account>& shared, long amount) {
+    auto const account = co_await shared.lock_for(100us);
+    if (!account) co_return false;  // wait_error::timed_out
+    enter(**account, "hasty", amount);
+    co_return true;
+}
+// [/bounded]
+
+// A coroutine type that knows nothing of rondo.
+struct foreign {
+    struct promise_type {
+        foreign get_return_object() noexcept { return {}; }
+        std::suspend_never initial_suspend() noexcept { return {}; }
+        std::suspend_never final_suspend() noexcept { return {}; }
+        void return_void() noexcept {}
+        void unhandled_exception() noexcept { std::abort(); }
+    };
+};
+
+foreign transfer_foreign(rondo::mutex<account>& shared, long amount) {
+    auto const account = co_await shared.lock();
+    enter(*account, "coroutine", amount);
+}
+
+rondo::task<bool> day(rondo::mutex<account>& shared) {
+    rondo::environment const& here = co_await rondo::this_environment();
+    auto first = spawn(*here.where, transfer(shared, "task", 100));
+    co_await rondo::yield();
+    transfer_foreign(shared, -30);  // in line behind the task
+    bool const served = co_await transfer_now_or_never(shared, -1000);
+    (void)co_await first.join();
+    co_return served;
+}
+
+}  // namespace
+
+int main() {
+    rondo::mutex<account> shared;
+    std::thread thread{[&] {
+        for (int i = 0; i < 10; ++i) enter(*shared.blocking_lock(), "thread", 1);
+    }};
+    bool const hasty = rondo::block_on(day(shared));
+    thread.join();
+
+    // Alone with it now: no lock is needed.
+    account const end = std::move(shared).into_inner();
+    std::printf("%zu entries, balance %ld; the hasty one was %s\n", end.book.size(), end.balance,
+                hasty ? "served" : "too late");
+    long const expected = 100 - 30 + 10 + (hasty ? -1000 : 0);
+    bool const right = end.balance == expected && end.book.size() == (hasty ? 13U : 12U);
+    return right ? EXIT_SUCCESS : EXIT_FAILURE;
+}
