@@ -68,7 +68,14 @@ engine::admission engine::admit(tenant& t, entry& e, aftermath& after) noexcept 
     return room;
 }
 
-void engine::admit_reserved(tenant& t, entry& e) noexcept { enter(t, e); }
+void engine::admit_reserved(tenant& t, entry& e, aftermath& after) noexcept {
+    if (now_ <= e.expires) {
+        enter(t, e);
+    } else {
+        admit_expired(e, after);
+        release(t, after);
+    }
+}
 
 void engine::enter(tenant& t, entry& e) noexcept {
     ++counters_.enqueued;
@@ -180,6 +187,8 @@ void engine::taker::hand_on() noexcept {
         tenant& t = *task_->owner;
         if (engine_->closing_ == closing::immediate) {
             engine_->end(*task_, disposition::returned, after);
+        } else if (engine_->now_ > task_->expires) {
+            engine_->end(*task_, disposition::expired, after);  // I3
         } else {
             engine_->put_back(*task_);
         }

@@ -377,6 +377,29 @@ TEST(FairDeadlines, RoomThatATaskLeavesWhenItExpiresLetsAProducerIn) {
     EXPECT_EQ(s.drain(), (std::vector{2}));
 }
 
+TEST(FairDeadlines, ATaskThatIsLateWhenItsProducerIsLetInExpires) {
+    timed s{room_for(1, 1, backpressure::wait)};
+    EXPECT_TRUE(s.queue.enqueue("a", 1));
+    auto const late = [](numbers& q, terms t) -> rondo::task<enqueue_result<int>> {
+        co_return co_await q.enqueue_wait("b", 2, t);
+    };
+    auto producer = spawn(s.loop, late(s.queue, s.in(5ms)));
+    auto const consume = [](numbers& q) -> rondo::task<int> {
+        auto const next = co_await q.dequeue();
+        co_return next ? next->payload : -1;
+    };
+    s.loop.run_ready();
+    s.loop.pass(6ms);
+    EXPECT_EQ(s.queue.try_dequeue()->payload, 1);
+    auto consumer = spawn(s.loop, consume(s.queue));
+    s.loop.run_ready();
+    EXPECT_TRUE(producer.blocking_join()->has_value());  // accepted, as any that is late
+    EXPECT_EQ(s.told, (std::vector{report{disposition::expired, 2}}));
+    EXPECT_TRUE(s.queue.enqueue("a", 3));
+    s.loop.run_ready();
+    EXPECT_EQ(*consumer.blocking_join(), 3);
+}
+
 // --- counters --------------------------------------------------------------------------------
 
 TEST(FairStats, CountersAreExact) {

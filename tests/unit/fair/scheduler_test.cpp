@@ -192,6 +192,22 @@ TEST(FairScheduler, ATaskThatItsConsumerCannotTakeAnyMoreIsFirstAgainAndKeptItsP
     EXPECT_EQ(s.try_dequeue()->payload, 2);
 }
 
+TEST(FairScheduler, ATaskThatComesBackTooLateIsNotDeliveredToAnother) {
+    manual_loop loop;
+    std::vector<disposition> told;
+    numbers s{on(loop), [&](disposition how, numbers::task const&) { told.push_back(how); }};
+    executor::scope const here{&loop};  // where they would resume; it is not run
+    fragile const gone = wait_at(s);
+    fragile const next = wait_at(s);
+    EXPECT_TRUE(s.enqueue("a", 1, {.deadline = loop.now() + 1ms}));
+    loop.pass(2ms);
+    gone.frame.destroy();
+    EXPECT_EQ(told, (std::vector{disposition::expired}));
+    EXPECT_EQ(s.stats().queued, 0U);
+    next.frame.destroy();
+    EXPECT_EQ(told.size(), 1U);
+}
+
 TEST(FairScheduler, EveryFormOfDequeueGivesTheTaskTheEndOrTheReason) {
     manual_loop loop;
     numbers s{on(loop)};

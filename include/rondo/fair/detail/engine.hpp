@@ -83,7 +83,7 @@ class engine : public wait_queue {
     // --- under the lock, in change() ---
     admission admit(tenant& t, entry& e, aftermath& after) noexcept;
     void admit_expired(entry& e, aftermath& after) noexcept;
-    void admit_reserved(tenant& t, entry& e) noexcept;
+    void admit_reserved(tenant& t, entry& e, aftermath& after) noexcept;
     void give_up_reserved(tenant& t, aftermath& after) noexcept;
     // It has come into the map; held until let_go().
     void adopt(tenant& t) noexcept;

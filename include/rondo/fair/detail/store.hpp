@@ -76,7 +76,7 @@ class store final : public engine {
         change(now(), [&](aftermath& after) {
             accepted = reserved && is_open();
             if (accepted) {
-                admit_reserved(t, *task);
+                admit_reserved(t, *task, after);
             } else if (reserved) {
                 give_up_reserved(t, after);
             }
