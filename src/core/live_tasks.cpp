@@ -22,6 +22,11 @@ std::size_t live_tasks::size() const noexcept {
     return size_;
 }
 
+live_tasks::history live_tasks::so_far() const noexcept {
+    std::lock_guard const guard{lock_};
+    return {added_, added_ - size_};
+}
+
 void live_tasks::add(live_task& t) noexcept {
     {
         std::lock_guard const guard{lock_};
@@ -29,6 +34,7 @@ void live_tasks::add(live_task& t) noexcept {
         t.list_ = this;
         link(t);
         ++size_;
+        ++added_;
         if (!stopping_) return;
     }
     t.request_stop();

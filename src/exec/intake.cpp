@@ -142,6 +142,18 @@ bool intake::post(job& j) noexcept {
     return true;
 }
 
+bool intake::post_all(job_queue& jobs) noexcept {
+    seat* woken = nullptr;
+    {
+        std::lock_guard const guard{lock()};
+        if (workers_here_ == 0) return false;
+        while (job* const j = jobs.pop()) add(*j);
+        woken = choose_one_to_wake();  // I1
+    }
+    if (woken != nullptr) woken->unpark();
+    return true;
+}
+
 bool intake::grant(waiter& first) noexcept {
     auto& op = static_cast<push_op&>(first);
     if (closed()) {

@@ -34,13 +34,32 @@ class io_driver::memory_for_one {
     io_driver* driver_;
 };
 
-io_driver::io_driver() : work_(boost::asio::make_work_guard(context_)) {}
+namespace {
+
+constexpr int most_handlers = 64;  // of one poll
+
+}  // namespace
+
+io_driver::io_driver() {
+    context_.emplace(1);  // one thread runs it
+    work_.emplace(boost::asio::make_work_guard(*context_));
+}
+
+void io_driver::close() noexcept {
+    work_.reset();
+    context_.reset();
+}
+
+// A handler may have stopped the context: that is for who runs it by hand.
+void io_driver::go_on() noexcept {
+    if (context_->stopped()) context_->restart();
+}
 
 void io_driver::poll() noexcept {
-    for (;;) {
+    go_on();
+    for (int i = 0; i < most_handlers; ++i) {
         try {
-            context_.poll();
-            return;
+            if (context_->poll_one() == 0) return;
         } catch (...) {
             place_->unobserved(std::current_exception());
         }
@@ -48,11 +67,12 @@ void io_driver::poll() noexcept {
 }
 
 void io_driver::sleep(time_point until) noexcept {
+    go_on();
     try {
         if (until == time_point::max()) {
-            context_.run_one();
+            context_->run_one();
         } else {
-            context_.run_one_until(until);
+            context_->run_one_until(until);
         }
     } catch (...) {
         place_->unobserved(std::current_exception());
@@ -60,7 +80,7 @@ void io_driver::sleep(time_point until) noexcept {
 }
 
 void io_driver::ring() noexcept {
-    boost::asio::post(context_,
+    boost::asio::post(*context_,
                       boost::asio::bind_allocator(memory_for_one<void>{*this}, [this] { rang(); }));
 }
 

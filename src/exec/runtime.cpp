@@ -5,6 +5,7 @@
 #ifndef RONDO_CHECKED
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <mutex>
 #include <optional>
@@ -62,6 +63,27 @@ class alarm final : timer {
     bool rang_ = false;
 };
 
+// The workers take no turn while it lives.
+class pause {
+  public:
+    pause(detail::team& t, time_point until) noexcept : team_(t), complete_(t.pause(until)) {}
+    ~pause() { team_.resume(); }
+    pause(pause const&) = delete;
+    pause& operator=(pause const&) = delete;
+
+    bool complete() const noexcept { return complete_; }
+
+  private:
+    detail::team& team_;
+    bool complete_;
+};
+
+// Years are as good as for ever, and do not overflow.
+clock::duration at_most(std::chrono::milliseconds limit) noexcept {
+    return std::min(limit,
+                    std::chrono::duration_cast<std::chrono::milliseconds>(clock::duration::max()));
+}
+
 }  // namespace
 
 struct runtime::state {
@@ -82,7 +104,7 @@ struct runtime::state {
             });
         }
         if (chosen.watchdog.count() > 0) {
-            watchdog.emplace(team, chosen.watchdog,
+            watchdog.emplace(team, awaited, chosen.watchdog,
                              [tell = chosen.on_overdue ? chosen.on_overdue : print](
                                  std::size_t worker, std::chrono::milliseconds held,
                                  std::string const& task) { tell({worker, held, task}); });
@@ -91,13 +113,30 @@ struct runtime::state {
 
     bool lends() const noexcept { return chosen.workers == 0; }
 
-    // Everything has ended: the workers are let go.
+    // Asks all tasks to stop, and waits until they have ended or it is time. Without workers the
+    // calling thread runs them, unless another one does so already.
+    void stop_tasks(time_point until) noexcept {
+        team.stop_tasks();
+        std::unique_lock const lent{lending, std::try_to_lock};
+        if (lends() && lent.owns_lock()) {
+            alarm const time_is_up{team.timers(), until};
+            team.runners().front()->run_until([&] { return team.no_tasks() || time_is_up.rang(); });
+        } else {
+            (void)team.await_tasks(until);
+        }
+    }
+
+    // Blocking functions may spawn tasks: those are stopped too, before the workers are let go.
     void end() noexcept {
+        stop_tasks(time_point::max());
+        if (blocking != nullptr) blocking->stop_now();
+        stop_tasks(time_point::max());
         watchdog.reset();
         team.close();
         if (lends()) team.runners().front()->run();
         for (std::thread& t : threads) t.join();
-        threads.clear();
+        for (auto const& d : drivers)
+            d->close();  // while what their handlers hold can use the team
     }
 
     options const chosen;
@@ -108,6 +147,8 @@ struct runtime::state {
     std::optional<detail::watchdog> watchdog;
 
     live_tasks awaited;  // by block_on()
+    std::mutex lending;  // without workers: held by the thread that runs the tasks
+    std::atomic<bool> abandoned{false};
     std::mutex starting;
     std::unique_ptr<thread_pool> blocking;
     std::mutex pausing;
@@ -124,20 +165,19 @@ runtime::runtime(options o) : state_(std::make_unique<state>(o)) {
 }
 
 runtime::~runtime() {
-    if (state_ == nullptr) return;  // abandoned
-    RONDO_ASSERT(state_->team.here() == nullptr, "a runtime is not ended by one of its own tasks");
-    detail::team& team = state_->team;
-    team.stop_tasks();
-    if (state_->lends()) {
-        team.runners().front()->run_until([&team] { return team.tasks() == 0; });
-    } else {
-        (void)team.await_tasks(time_point::max());
+    if (state_->abandoned) {
+        leave_behind(std::move(state_));
+        return;
     }
+    RONDO_ASSERT(state_->team.here() == nullptr, "a runtime is not ended by one of its own tasks");
     state_->end();
 }
 
 executor& runtime::anywhere() noexcept { return state_->team; }
-executor& runtime::worker(std::size_t index) noexcept { return *state_->team.runners()[index]; }
+executor& runtime::worker(std::size_t index) noexcept {
+    RONDO_ASSERT(index < workers(), "there is such a worker");
+    return *state_->team.runners()[index];
+}
 std::size_t runtime::workers() const noexcept { return state_->drivers.size(); }
 
 std::size_t runtime::here_or_next() noexcept {
@@ -150,18 +190,28 @@ thread_pool& runtime::blocking() {
     auto& pool = state_->blocking;
     if (pool == nullptr) {
         options const& o = state_->chosen;
-        pool = std::make_unique<thread_pool>(thread_pool::options{.workers = o.blocking_threads,
-                                                                  .how = dispatch::shared,
-                                                                  .capacity = o.blocking_capacity,
-                                                                  .name = o.name + "-blk"});
+        thread_pool::options chosen{.workers = o.blocking_threads,
+                                    .how = dispatch::shared,
+                                    .capacity = o.blocking_capacity,
+                                    .name = o.name + "-blk"};
+        chosen.on_failure = [&team = state_->team](std::exception_ptr e) {
+            team.unobserved(std::move(e));
+        };
+        pool = std::make_unique<thread_pool>(chosen);
     }
     return *pool;
+}
+
+detail::driver* runtime::lent_driver() noexcept {
+    return state_->lends() ? state_->drivers.front().get() : nullptr;
 }
 
 void runtime::await(live_task& root, detail::finish_line& end) noexcept {
     RONDO_ASSERT(executor::current() == nullptr, "block_on is for plain threads");
     state_->awaited.add(root);
     if (state_->lends()) {
+        std::unique_lock const lent{state_->lending, std::try_to_lock};
+        RONDO_ASSERT(lent.owns_lock(), "one thread at a time lends itself to a runtime");
         state_->team.runners().front()->run_until([&end] { return end.crossed(); });
     } else {
         end.wait();
@@ -170,6 +220,7 @@ void runtime::await(live_task& root, detail::finish_line& end) noexcept {
 }
 
 boost::asio::io_context& runtime::context(std::size_t worker) noexcept {
+    RONDO_ASSERT(worker < workers(), "there is such a worker");
     return state_->drivers[worker]->context();
 }
 
@@ -182,15 +233,9 @@ boost::asio::io_context& runtime::context() noexcept {
 runtime::still_alive runtime::shutdown(std::chrono::milliseconds limit) {
     detail::team& team = state_->team;
     RONDO_ASSERT(team.here() == nullptr, "a runtime is not ended by one of its own tasks");
+    time_point const until = later(clock::now(), at_most(limit));
     std::lock_guard const guard{state_->ending};
-    time_point const until = later(clock::now(), limit);
-    team.stop_tasks();
-    if (state_->lends()) {
-        alarm const time_is_up{team.timers(), until};
-        team.runners().front()->run_until([&] { return team.tasks() == 0 || time_is_up.rang(); });
-    } else {
-        (void)team.await_tasks(until);
-    }
+    state_->stop_tasks(until);
     still_alive left{0, {}};
     team.for_each_task([&left](live_task const& t) {
         ++left.tasks;
@@ -200,12 +245,16 @@ runtime::still_alive runtime::shutdown(std::chrono::milliseconds limit) {
 }
 
 void runtime::abandon() noexcept {
-    std::unique_ptr<state> left = std::move(state_);
-    left->team.pause_for_good();
+    state_->abandoned = true;
+    state_->team.pause_for_good();
+}
+
+// Others may still wake what is in there. It is kept where a search for leaks finds it.
+void runtime::leave_behind(std::unique_ptr<state> left) {
     for (std::thread& t : left->threads) t.detach();
-    // Others may still wake what is in there. It is kept where a search for leaks finds it.
+    left->threads.clear();
     static std::mutex lock;
-    static std::vector<std::unique_ptr<state>>& all = *new std::vector<std::unique_ptr<state>>;
+    static auto& all = *new std::vector<std::unique_ptr<state>>;
     std::lock_guard const guard{lock};
     all.push_back(std::move(left));
 }
@@ -223,7 +272,8 @@ runtime::snapshot runtime::dump() {
     detail::team& team = state_->team;
     RONDO_ASSERT(team.here() == nullptr, "a task cannot wait for its own worker to pause");
     std::lock_guard const guard{state_->pausing};
-    snapshot s{team.pause(later(clock::now(), std::chrono::milliseconds{100})), {}};
+    pause const all_workers{team, later(clock::now(), std::chrono::milliseconds{100})};
+    snapshot s{all_workers.complete(), {}};
     auto const note = [&s](live_task const& t) {
         if (s.complete) {
             s.tasks.push_back(t.trace());
@@ -233,7 +283,6 @@ runtime::snapshot runtime::dump() {
     };
     state_->awaited.for_each(note);
     team.for_each_task(note);
-    team.resume();
     return s;
 }
 

@@ -10,14 +10,21 @@
 //              worker, with a share of the others
 //
 // Invariants
-//   I1  a sleeper, and a job that any worker may run, imply a searcher, or that the job runs right
-//       after the turn that some worker runs. (intake.cpp, I1 and I2; next_ and give_way() are the
-//       exception that this sentence makes.)
+//   I1  a sleeper, and a job that any worker may run, imply a searcher; or that the job is next_,
+//   or
+//       the only one in the own queue, of a worker that is between two turns. Whoever posts a job
+//       looks for sleepers (intake.cpp, I1 and I2), and so does a worker that begins a turn with
+//       others waiting in its queue: next_ and give_way() need not.
 //   I2  a letter in the inbox implies that its worker is up, or that its driver was un-parked
-//   since. I3  a worker sleeps past the next deadline only while another one is keeper_, or is up.
-//   A timer
-//       that is due earlier than the keeper knows un-parks it.
+//       since.
+//   I3  a timer and a sleeper imply a keeper, a searcher, or a worker that is up and between two
+//       turns: a turn may last. Whoever was the keeper, and the last to search, wakes another one
+//       before it runs a job; so does who adds a timer while there is no keeper. A timer that is
+//       due earlier than the keeper knows un-parks it.
 //   I4  who runs a job does not search: a searcher that gets one says so before it runs it.
+//
+// The exception is a handler of Asio that is not a task's: it runs inside the sleep of its worker,
+// which counts as a sleeper meanwhile.
 //
 // Races considered
 //   - a timer is added while a worker becomes the keeper: it says that it is the keeper, and then
@@ -53,6 +60,9 @@ constexpr int longest_row = 3;
 // Jobs that the intake holds in its ring; more are chained.
 constexpr std::size_t intake_ring = checked_build ? 2 : 1024;
 
+// How many jobs a worker without others takes from the intake at a time.
+constexpr int share_of_one = checked_build ? 2 : 32;
+
 #ifdef RONDO_CHECKED
 runner*& this_runner() noexcept { return check::thread_storage<runner*>(); }
 #else
@@ -81,14 +91,15 @@ runner::on_duty::on_duty(runner& r) noexcept : outer_(std::exchange(this_runner(
     // duty. The load also orders a pause that was over before.
     bool const doubled = r.on_duty_.exchange(true, std::memory_order_seq_cst);
     RONDO_ASSERT(!doubled, "one thread at a time lends itself to a runtime without workers");
-    if (r.team_.pauses_.load(std::memory_order_seq_cst) % 2 != 0) r.team_.hold();
+    if (team::pausing(r.team_.pauses_.load(std::memory_order_seq_cst))) r.team_.hold();
 }
 
 runner::on_duty::~on_duty() {
     runner& r = *this_runner();
-    r.on_duty_.store(false, std::memory_order_release);
     r.thread_->current = outer_place_;
     this_runner() = outer_;
+    r.on_duty_.store(false, std::memory_order_release);  // release: pairs with pause()
+    futex_wake(&r.team_.paused_, 1);                     // who pauses counts anew
 }
 
 void runner::run() noexcept {
@@ -109,7 +120,7 @@ void runner::unpark() noexcept {
 
 bool runner::turn() noexcept {
     // relaxed: hold() looks again and orders
-    if (team_.pauses_.load(std::memory_order_relaxed) % 2 != 0) team_.hold();
+    if (team::pausing(team_.pauses_.load(std::memory_order_relaxed))) pause();
     if (++turn_ == turns_before_a_look) look_around();
     bool ran = false;
     if (job* const j = local_.pop()) {
@@ -123,8 +134,14 @@ bool runner::turn() noexcept {
     return ran;
 }
 
+void runner::pause() noexcept {
+    running_.store(nullptr, std::memory_order_relaxed);
+    team_.hold();
+}
+
 void runner::run_job(job& j, executor& as) noexcept {
-    if (searching_) stop_searching();  // I4
+    if (searching_) stop_searching();                                        // I4
+    if (own_.size() != 0 && team_.intake_.idle()) team_.intake_.wake_one();  // I1
     thread_->current = &as;
     running_.store(&j, std::memory_order_relaxed);  // relaxed: an address to compare with
     turns.add_one();
@@ -144,8 +161,22 @@ job* runner::next_shared() noexcept {
 void runner::look_around() noexcept {
     turn_ = 0;
     hear();
+    if (job* const j = take_outside()) run_job(*j, team_);
+}
+
+// A job of the intake, with this worker's share of the others.
+job* runner::take_outside() noexcept {
     bool left_search = false;
-    if (job* const j = team_.intake_.take(*this, nullptr, left_search)) run_job(*j, team_);
+    job* const j = team_.intake_.take(*this, team_.alone() ? nullptr : &own_, left_search);
+    if (j == nullptr) return nullptr;
+    searching_ = false;
+    if (left_search) team_.search_ended();
+    for (int i = 1; team_.alone() && i < share_of_one; ++i) {
+        job* const another = team_.intake_.take(*this, nullptr, left_search);
+        if (another == nullptr) break;
+        local_.push(*another);
+    }
+    return j;
 }
 
 // Everything that reaches this worker otherwise than through a queue.
@@ -171,20 +202,19 @@ bool runner::has_work() const noexcept {
 // There was nothing to run.
 void runner::rest() noexcept {
     running_.store(nullptr, std::memory_order_relaxed);
-    empty_inbox();
-    if (!local_.empty()) return;
+    if (searching_) {
+        empty_inbox();
+    } else {
+        hear();
+    }
+    if (has_work()) return;
     if (job* const j = find()) return run_job(*j, team_);
     lie_down();
 }
 
 // A job of the intake, or of another worker.
 job* runner::find() noexcept {
-    bool left_search = false;
-    if (job* const j = team_.intake_.take(*this, team_.alone() ? nullptr : &own_, left_search)) {
-        searching_ = false;
-        if (left_search) team_.search_ended();
-        return j;
-    }
+    if (job* const j = take_outside()) return j;
     searching_ = team_.intake_.begin_search(*this);
     return searching_ ? search() : nullptr;
 }
@@ -221,6 +251,9 @@ void runner::lie_down() noexcept {
         case intake::rest::ended:
             searching_ = false;
             ended_ = true;
+            // A letter from before the end; nobody may write one later.
+            empty_inbox();
+            while (job* const j = local_.pop()) run_job(*j, home());
             return;
         case intake::rest::look_again:
             if (team_.can_be_stolen() && team_.intake_.get_up(*this)) {
@@ -249,13 +282,24 @@ void runner::sleep() noexcept {
     // Chosen or up for another reason: it searches now.
     (void)team_.intake_.get_up(*this);
     searching_ = true;
-    hear();
+    empty_inbox();
+    if (keeps) team_.fire_timers();
 }
 
-// Behind everything that is here.
+// Behind everything that is here. When the queue is full the first half of it goes outside, and the
+// job with them: so what is there comes back in its turn, and nobody goes round and round in here
+// while others wait outside.
 void runner::push_last(job& j) noexcept {
     if (team_.alone()) return local_.push(j);
-    if (!own_.push(j)) RONDO_ASSERT(team_.intake_.post(j), "its worker has not ended");
+    if (own_.push(j)) return;
+    job_queue half;
+    for (std::uint32_t i = 0; i < steal_queue::capacity / 2; ++i) {
+        job* const first = own_.pop();
+        if (first == nullptr) break;
+        half.push(*first);
+    }
+    half.push(j);
+    RONDO_ASSERT(team_.intake_.post_all(half), "its worker has not ended");
 }
 
 void runner::push(job& j) noexcept {
@@ -320,15 +364,16 @@ void team::wake(job& j) noexcept {
 void team::give_way(job& j) noexcept {
     runner* const r = here();
     if (r == nullptr) return post(j);
-    if (alone()) return r->push_last(j);
-    // With nobody else here it runs again at once: no reason to wake anyone.
-    bool const others = r->has_work();
-    r->push_last(j);
-    if (others && intake_.idle()) intake_.wake_one();
+    r->push_last(j);  // and wakes nobody: alone here it runs again at once, else see run_job()
 }
 
 void team::search_ended() noexcept {
-    if (intake_.size() != 0 || can_be_stolen()) intake_.wake_one();
+    if (intake_.size() != 0 || can_be_stolen() || time_is_not_kept()) intake_.wake_one();
+}
+
+// I3; sequentially consistent: as in add()
+bool team::time_is_not_kept() const noexcept {
+    return !timers_.empty() && keeper_.load(std::memory_order_seq_cst) == nullptr;
 }
 
 bool team::can_be_stolen() const noexcept {
@@ -336,9 +381,14 @@ bool team::can_be_stolen() const noexcept {
 }
 
 void team::add(timer& t, time_point deadline) noexcept {
-    if (!timers_.add(t, deadline)) return;
+    bool const earlier = timers_.add(t, deadline);
     // I3; sequentially consistent: pairs with the exchange in runner::sleep()
-    if (runner* const r = keeper_.load(std::memory_order_seq_cst)) r->driver_.unpark();
+    runner* const r = keeper_.load(std::memory_order_seq_cst);
+    if (r == nullptr) {
+        if (intake_.idle()) intake_.wake_one();
+    } else if (earlier) {
+        r->driver_.unpark();
+    }
 }
 
 // One worker at a time; another one need not wait for it. Reading the clock costs as much as a
@@ -367,13 +417,25 @@ void team::began(live_task& t) noexcept {
 void team::ended(live_task& t) noexcept {
     live_tasks::remove(t);
     // relaxed: the lists' locks order it, see above
-    if (awaited_.load(std::memory_order_relaxed) && tasks() == 0) all_ended_.unpark();
+    if (awaited_.load(std::memory_order_relaxed) && no_tasks()) all_ended_.unpark();
+    // A task that went on in a foreign thread: the one that is lent may be waiting for this.
+    if (alone() && here() == nullptr) runners_.front()->driver_.unpark();
 }
 
 std::size_t team::tasks() const noexcept {
     std::size_t sum = outside_.size();
     for (auto const& r : runners_) sum += r->tasks_.size();
     return sum;
+}
+
+// Tasks begin others in other lists while these are read one by one: as many had ended by the first
+// reading as have begun by the second.
+bool team::no_tasks() const noexcept {
+    std::uint64_t ended = outside_.so_far().removed;
+    for (auto const& r : runners_) ended += r->tasks_.so_far().removed;
+    std::uint64_t began = outside_.so_far().added;
+    for (auto const& r : runners_) began += r->tasks_.so_far().added;
+    return began == ended;
 }
 
 void team::stop_tasks() noexcept {
@@ -384,9 +446,9 @@ void team::stop_tasks() noexcept {
 bool team::await_tasks(time_point until) noexcept {
     awaited_.store(true, std::memory_order_relaxed);
     bool in_time = true;
-    while (tasks() != 0 && in_time) in_time = all_ended_.park_until(until);
+    while (!no_tasks() && in_time) in_time = all_ended_.park_until(until);
     awaited_.store(false, std::memory_order_relaxed);
-    return tasks() == 0;
+    return no_tasks();
 }
 
 void team::close() noexcept { intake_.close(); }
@@ -406,7 +468,8 @@ bool team::pause(time_point until) noexcept {
 }
 
 void team::resume() noexcept {
-    pauses_.fetch_add(1, std::memory_order_release);  // release: pairs with the load in hold()
+    // release: pairs with the load in hold()
+    if (pauses_.fetch_add(1, std::memory_order_release) >= for_good) return;
     futex_wake(&pauses_, static_cast<int>(runners_.size()));
     // All have gone on: the next pause counts anew.
     for (std::uint32_t left; (left = paused_.load(std::memory_order_relaxed)) != 0;) {
@@ -414,18 +477,22 @@ void team::resume() noexcept {
     }
 }
 
-void team::pause_for_good() noexcept { pauses_.fetch_add(1, std::memory_order_relaxed); }
+void team::pause_for_good() noexcept { pauses_.fetch_or(for_good, std::memory_order_relaxed); }
 
+// A worker that has come too late for one pause may be in time for the next: it goes on only when
+// it has seen that there is none.
 void team::hold() noexcept {
-    std::uint32_t const asked = pauses_.load(std::memory_order_acquire);
-    if (asked % 2 == 0) return;
-    // release: pairs with the acquire in pause(), which then reads what this worker's turns did
-    paused_.fetch_add(1, std::memory_order_release);
-    futex_wake(&paused_, 1);
-    // acquire: pairs with the release in resume()
-    while (pauses_.load(std::memory_order_acquire) == asked) futex_wait(pauses_, asked);
-    paused_.fetch_sub(1, std::memory_order_relaxed);
-    futex_wake(&paused_, 1);
+    for (;;) {
+        std::uint32_t const asked = pauses_.load(std::memory_order_acquire);
+        if (!pausing(asked)) return;
+        // release: pairs with the acquire in pause(), which then reads what this worker's turns did
+        paused_.fetch_add(1, std::memory_order_release);
+        futex_wake(&paused_, 1);
+        // acquire: pairs with the release in resume()
+        while (pauses_.load(std::memory_order_acquire) == asked) futex_wait(pauses_, asked);
+        paused_.fetch_sub(1, std::memory_order_relaxed);
+        futex_wake(&paused_, 1);
+    }
 }
 
 }  // namespace rondo::detail

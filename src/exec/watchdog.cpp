@@ -6,8 +6,10 @@
 
 namespace rondo::detail {
 
-watchdog::watchdog(team& watched, std::chrono::milliseconds longest, report tell)
+watchdog::watchdog(team const& watched, live_tasks const& others, std::chrono::milliseconds longest,
+                   report tell)
     : team_(watched),
+      others_(others),
       longest_(longest),
       report_(std::move(tell)),
       seen_(watched.runners().size()),
@@ -22,7 +24,7 @@ watchdog::~watchdog() {
 void watchdog::run() noexcept {
     while (!ending_.load(std::memory_order_relaxed)) {
         for (std::size_t i = 0; i < seen_.size(); ++i) look(*team_.runners()[i], seen_[i]);
-        (void)parker_.park_until(clock::now() + longest_ / 2);
+        (void)parker_.park_until(clock::now() + clock::duration{longest_} / 2);
     }
 }
 
@@ -46,9 +48,11 @@ void watchdog::look(runner const& r, sighting& last) noexcept {
 // A task in the list is alive as long as the list is locked: its address is not another's.
 std::string watchdog::origin_of(job const* running) const {
     std::string name;
-    team_.for_each_task([&](live_task const& t) {
+    auto const compare = [&](live_task const& t) {
         if (t.is(running)) name = t.origin().function_name();
-    });
+    };
+    team_.for_each_task(compare);
+    others_.for_each(compare);
     return name;
 }
 

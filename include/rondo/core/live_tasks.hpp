@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <mutex>
 #include <source_location>
 #include <vector>
@@ -64,6 +65,13 @@ class live_tasks {
     live_tasks& operator=(live_tasks const&) = delete;
 
     std::size_t size() const noexcept;
+    // How many were ever added, and how many of them removed. Of several lists whose tasks add
+    // tasks to each other nobody is left if as many had been removed as were added later on.
+    struct history {
+        std::uint64_t added;
+        std::uint64_t removed;
+    };
+    history so_far() const noexcept;
     bool empty() const noexcept { return size() == 0; }
 
     // A task is in one list at a time.
@@ -94,6 +102,7 @@ class live_tasks {
     live_task* unasked_ = nullptr;
     live_task* asked_ = nullptr;
     std::size_t size_ = 0;
+    std::uint64_t added_ = 0;
     bool stopping_ = false;
 };
 

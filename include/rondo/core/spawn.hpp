@@ -93,8 +93,8 @@ class root final : public result_slot<T>, resumption, public root_base, public r
   public:
     root(executor& where, task<T>&& child, stop_token parent) noexcept
         : root_base(where, child.origin(), parent), child_(std::move(child)) {
+        flow_.suspend_at(*this);  // before others can see the task
         where.began(*this);
-        flow_.suspend_at(*this);
         flow_.post();
     }
 

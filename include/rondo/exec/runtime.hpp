@@ -12,7 +12,9 @@
 //                (core/wait.hpp); a worker looks at I/O, timers and what comes from outside once in
 //                64 turns at least. What a task wakes runs on the same worker as soon as the turn
 //                ends, three times in a row at most, then it queues. A turn that does not end
-//                keeps what is pinned to that worker, its I/O, and the task it woke last.
+//                keeps what is pinned to that worker, its I/O, and the task it woke last. So does a
+//                handler of Asio that is not a task's; up to 16 tasks that come from outside
+//                meanwhile may wait for it, as its worker seems to sleep.
 // I/O            each worker runs an io_context, which context() gives: objects made with it belong
 //                to that worker. Their operations are awaited with rondo/asio/use_task.hpp.
 // Timers         sleeps, deadlines and intervals: one queue for all workers, rounded up to 1 ms;
@@ -23,7 +25,9 @@
 // Idle           workers look around for some microseconds, then sleep; an idle runtime uses no
 //                CPU. A spawn wakes one worker at most, and none when one is looking around.
 // Shutdown       shutdown() asks all tasks to stop and waits, up to a limit, for them to unwind.
-//                The destructor does the same without a limit. abandon() waits for nothing.
+//                The destructor does the same without a limit; functions of spawn_blocking() that
+//                have not begun by then are dropped, the others waited for. abandon() waits for
+//                nothing. The runtime outlives its tasks' join handles and blocking results.
 // Thread safety  every member may be called concurrently, but for the destructor; block_on(),
 //                shutdown() and abandon() by plain threads only.
 // Memory         one block for a task's root beside its frame, both recycled; nothing for a wait,
@@ -129,7 +133,7 @@ class runtime {
     // no stop token, and shutdown() leaves it alone: there would be nothing to return.
     template <class T>
     T block_on(task<T> t) {
-        detail::awaited_root<T> root{anywhere(), std::move(t)};
+        detail::awaited_root<T> root{anywhere(), lent_driver(), std::move(t)};
         await(root, root.begin());
         return root.take();
     }
@@ -141,8 +145,9 @@ class runtime {
     // Asks every task to stop, and each that is spawned from now on, and waits until all have
     // ended or the limit is over. What is still alive then goes on unwinding.
     still_alive shutdown(std::chrono::milliseconds limit);
-    // For a process that is about to end: workers take no further turn, and nothing waits for
-    // them. What has not ended never goes on; its memory, and the runtime's, stay where they are.
+    // For a process that is about to end: workers take no further turn, and neither this nor the
+    // destructor waits for them. What has not ended never goes on; its memory, and the runtime's,
+    // stay where they are. A turn that runs may outlast the runtime object: it must not use it.
     void abandon() noexcept;
 
     metrics measure() const;
@@ -153,6 +158,8 @@ class runtime {
     struct state;
 
     thread_pool& blocking();
+    detail::driver* lent_driver() noexcept;
+    static void leave_behind(std::unique_ptr<state> left);
     std::size_t here_or_next() noexcept;
     void await(live_task& root, detail::finish_line& end) noexcept;
 

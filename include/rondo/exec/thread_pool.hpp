@@ -55,6 +55,7 @@
 #include "rondo/exec/detail/pool_job.hpp"
 #include "rondo/exec/dispatch.hpp"
 #include "rondo/exec/job_result.hpp"
+#include "rondo/exec/processors.hpp"
 
 namespace rondo {
 
@@ -75,7 +76,7 @@ struct refused_job {
 class thread_pool final : public executor {
   public:
     struct options {
-        std::size_t workers = std::max(1U, std::thread::hardware_concurrency());
+        std::size_t workers = processors();
         dispatch how = dispatch::stealing;
         std::size_t capacity = 65536;
         std::string name = "pool";     // threads are called pool-0, pool-1, ...

@@ -10,22 +10,32 @@
 #include "rondo/core/live_tasks.hpp"
 #include "rondo/core/parker.hpp"
 #include "rondo/core/task.hpp"
+#include "rondo/exec/detail/driver.hpp"
 
 namespace rondo::detail {
 
 // The end of a task: to be waited for by another thread, or to be looked at by the one that runs
-// the task. It may be gone as soon as cross() has un-parked who waits.
+// the task. It may be gone as soon as it was crossed.
 class finish_line {
   public:
+    // Wakes the driver of the thread that is lent to the task, if there is one, else who waits.
+    explicit finish_line(driver* lent) noexcept : lent_(lent) {}
+
     void cross() noexcept {
-        crossed_ = true;
-        parker_.unpark();
+        driver* const lent = lent_;
+        crossed_.store(true, std::memory_order_release);  // release: pairs with crossed()
+        if (lent != nullptr) {
+            lent->unpark();
+        } else {
+            parker_.unpark();
+        }
     }
     void wait() noexcept { parker_.park(); }
-    bool crossed() const noexcept { return crossed_; }
+    bool crossed() const noexcept { return crossed_.load(std::memory_order_acquire); }
 
   private:
-    bool crossed_ = false;
+    driver* lent_;
+    atomic<bool> crossed_{false};
     parker parker_;
 };
 
@@ -33,11 +43,12 @@ class finish_line {
 template <class T>
 class awaited_root final : result_slot<T>, resumption, public live_task {
   public:
-    awaited_root(executor& where, task<T>&& child) noexcept
+    awaited_root(executor& where, driver* lent, task<T>&& child) noexcept
         : live_task(child.origin()),
           flow_(where),
           env_{&where, stop_token{}, &flow_},
-          child_(std::move(child)) {}
+          child_(std::move(child)),
+          end_(lent) {}
 
     finish_line& begin() noexcept {
         flow_.suspend_at(*this);

@@ -76,6 +76,8 @@ class intake final : wait_queue {
     // Past the bound. False when every worker has ended. The job may be the one after which the
     // intake is destroyed, while this is still returning.
     [[nodiscard("a job that nobody will run")]] bool post(job& j) noexcept;
+    // The same for several, in their order, at once.
+    [[nodiscard("jobs that nobody will run")]] bool post_all(job_queue& jobs) noexcept;
 
     // Somebody sleeps and nobody searches. Whoever pushed a job into a worker's own queue asks
     // this, and then calls wake_one().

@@ -2,6 +2,8 @@
 //
 // Waking        un-parking a worker that sleeps posts an empty handler to the context. There is one
 //               at most, in memory of the driver's own: nothing is allocated.
+// Turns         poll() runs so many handlers and no more: one that posts itself again does not keep
+//               its worker from its tasks. park() runs one.
 // Exceptions    what a handler throws is reported as a task's that nobody joins, and costs nothing
 //               else.
 // Resolution    a park ends at its deadline rounded up to a millisecond, as epoll counts them.
@@ -11,6 +13,7 @@
 #include <boost/asio/io_context.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "rondo/core/executor.hpp"
 #include "rondo/exec/detail/doorbell.hpp"
@@ -22,7 +25,9 @@ class io_driver final : public driver, doorbell {
   public:
     io_driver();
 
-    boost::asio::io_context& context() noexcept { return context_; }
+    boost::asio::io_context& context() noexcept { return *context_; }
+    // Destroys the handlers that have not run; the worker has ended.
+    void close() noexcept;
 
     // Where exceptions go; before the first handler runs.
     void report_to(executor& place) noexcept { place_ = &place; }
@@ -36,12 +41,13 @@ class io_driver final : public driver, doorbell {
     template <class T>
     class memory_for_one;
 
+    void go_on() noexcept;
     void sleep(time_point until) noexcept override;
     void ring() noexcept override;
 
     executor* place_ = nullptr;
-    boost::asio::io_context context_{1};  // one thread runs it
-    boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
+    std::optional<boost::asio::io_context> context_;
+    std::optional<boost::asio::executor_work_guard<boost::asio::io_context::executor_type>> work_;
     alignas(std::max_align_t) std::byte memory_[128];
 };
 

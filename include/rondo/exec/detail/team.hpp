@@ -11,10 +11,11 @@
 //                       outside. A worker looks at the intake, at I/O and at the clock once in 64
 //                       turns, however full its own queue is.
 // Waking                a job that is posted wakes a worker if one sleeps and none searches. A job
-//                       that is woken, and one that gives way with an empty queue, run right after
-//                       the turn that runs: they wake nobody.
-// Time                  all timers are in one queue. A worker that sleeps while nobody else does
-//                       so keeps the time: it sleeps until the next deadline at most.
+//                       that is woken, and one that gives way, run right after the turn that runs
+//                       and wake nobody; those that wait behind them do, when that turn begins.
+// Time                  all timers are in one queue. One of the workers that sleep keeps the time:
+//                       it sleeps until the next deadline at most. When it has other things to do
+//                       it wakes another one for that.
 // A team of one         has nobody to share with: its jobs are in a plain list.
 // Thread safety         every member from any thread, unless it says otherwise.
 #pragma once
@@ -106,7 +107,9 @@ class alignas(64) runner final : public executor, seat {
     job* next_shared() noexcept;
     bool has_work() const noexcept;
     void look_around() noexcept;
+    job* take_outside() noexcept;
     void hear() noexcept;
+    void pause() noexcept;
     void empty_inbox() noexcept;
     void rest() noexcept;
     job* find() noexcept;
@@ -164,7 +167,10 @@ class team final : public executor, timer_service {
     runner* here() const noexcept;
     std::vector<std::unique_ptr<runner>> const& runners() const noexcept { return runners_; }
 
+    // A moment of each list; while tasks begin and end, none of all.
     std::size_t tasks() const noexcept;
+    // True: there was a moment in which none was alive.
+    bool no_tasks() const noexcept;
     std::size_t waiting_outside() const noexcept { return intake_.size(); }
 
     void stop_tasks() noexcept;
@@ -195,6 +201,7 @@ class team final : public executor, timer_service {
 
     bool alone() const noexcept { return runners_.size() == 1; }
     bool can_be_stolen() const noexcept;
+    bool time_is_not_kept() const noexcept;
     void search_ended() noexcept;
     void fire_timers() noexcept;
     void hold() noexcept;
@@ -211,7 +218,12 @@ class team final : public executor, timer_service {
     atomic<bool> awaited_{false};  // await_tasks() waits
     parker all_ended_;
 
-    atomic<std::uint32_t> pauses_{0};  // odd while the workers are to pause
+    // Odd while the workers are to pause; or with this bit, for ever.
+    static constexpr std::uint32_t for_good = std::uint32_t{1} << 31;
+    static bool pausing(std::uint32_t pauses) noexcept {
+        return pauses % 2 != 0 || pauses >= for_good;
+    }
+    atomic<std::uint32_t> pauses_{0};
     atomic<std::uint32_t> paused_{0};  // how many do
 };
 

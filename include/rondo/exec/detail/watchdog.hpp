@@ -24,7 +24,9 @@ class watchdog {
     // Gets the worker, how long it is held so far, and the task's origin or nothing.
     using report = std::function<void(std::size_t, std::chrono::milliseconds, std::string const&)>;
 
-    watchdog(team& watched, std::chrono::milliseconds longest, report tell);
+    // `others` are tasks of the team that are not in its lists.
+    watchdog(team const& watched, live_tasks const& others, std::chrono::milliseconds longest,
+             report tell);
     ~watchdog();
     watchdog(watchdog const&) = delete;
     watchdog& operator=(watchdog const&) = delete;
@@ -42,7 +44,8 @@ class watchdog {
     void look(runner const& r, sighting& last) noexcept;
     std::string origin_of(job const* running) const;
 
-    team& team_;
+    team const& team_;
+    live_tasks const& others_;
     std::chrono::milliseconds const longest_;
     report const report_;
     std::vector<sighting> seen_;

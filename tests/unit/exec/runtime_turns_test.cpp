@@ -1,0 +1,277 @@
+// What goes on although a turn does not end, and what must not be lost on the way. Where a test
+// would fail it hangs: each waits for something that another worker has to do.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <chrono>
+#include <coroutine>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "gate.hpp"
+#include "rondo/core/this_task.hpp"
+#include "rondo/exec/runtime.hpp"
+
+namespace rondo {
+namespace {
+
+using namespace std::chrono_literals;
+using test::gate;
+
+task<void> open_it(gate* g) {
+    g->open();
+    co_return;
+}
+task<void> sleep_and_open(gate* g) {
+    co_await sleep_for(5ms);
+    g->open();
+}
+// A turn that lasts until somebody else has done something.
+task<void> hold_until(gate* begun, gate* until) {
+    begun->open();
+    until->wait();
+    co_return;
+}
+task<void> nothing() { co_return; }
+
+TEST(RuntimeTurns, ATimerFiresBesideALongTurn) {
+    for (int round = 0; round < 10; ++round) {
+        runtime rt{{.workers = 3}};
+        gate begun;
+        gate fired;
+        auto sleeper = rt.spawn(sleep_and_open(&fired));
+        auto busy = rt.spawn(hold_until(&begun, &fired));
+        (void)busy.blocking_join();
+        (void)sleeper.blocking_join();
+    }
+}
+
+TEST(RuntimeTurns, ATimerThatIsAddedBeforeALongTurnFires) {
+    runtime rt{{.workers = 2}};
+    gate begun;
+    gate fired;
+    auto both = [](runtime* r, gate* b, gate* f) -> task<void> {
+        auto sleeper = r->spawn_pinned(sleep_and_open(f));  // it runs next, and here
+        co_await yield();
+        b->open();
+        f->wait();
+        (void)co_await sleeper.join();
+    };
+    (void)rt.spawn(both(&rt, &begun, &fired)).blocking_join();
+}
+
+TEST(RuntimeTurns, OfTwoTasksFromOutsideTheSecondRunsBesideTheFirst) {
+    runtime rt{{.workers = 2}};
+    for (int round = 0; round < 300; ++round) {
+        gate begun;
+        gate second;
+        auto a = rt.spawn(hold_until(&begun, &second));
+        auto b = rt.spawn(open_it(&second));
+        (void)a.blocking_join();
+        (void)b.blocking_join();
+    }
+}
+
+// A handler wakes a job that goes next and lasts; the task that had given way is behind it.
+TEST(RuntimeTurns, ATaskThatGaveWayIsNotKeptByWhatAHandlerWoke) {
+    runtime rt{{.workers = 2}};
+    for (int round = 0; round < 20; ++round) {
+        std::atomic<int> turns{0};
+        std::atomic<bool> over{false};
+        auto yielding = [](std::atomic<int>* count, std::atomic<bool>* end) -> task<void> {
+            while (!end->load()) {
+                co_await yield();
+                count->fetch_add(1);
+            }
+        };
+        struct long_job final : job {
+            explicit long_job(std::function<void()> f)
+                : job([](job& j) noexcept { static_cast<long_job&>(j).body(); }),
+                  body(std::move(f)) {}
+            std::function<void()> body;
+        };
+        gate done;
+        long_job lasts{[&] {
+            int const before = turns;
+            while (turns == before) std::this_thread::yield();
+            done.open();
+        }};
+        auto h = rt.spawn(yielding(&turns, &over));
+        boost::asio::post(rt.context(0), [&] { rt.anywhere().wake(lasts); });
+        done.wait();
+        over = true;
+        (void)h.blocking_join();
+    }
+}
+
+TEST(RuntimeTurns, AHandlerThatPostsItselfKeepsNoTaskFromRunning) {
+    runtime rt{{.workers = 1}};
+    std::atomic<bool> over{false};
+    struct again {
+        boost::asio::io_context* where;
+        std::atomic<bool>* over;
+        void operator()() const {
+            if (!over->load()) boost::asio::post(*where, *this);
+        }
+    };
+    boost::asio::post(rt.context(0), again{&rt.context(0), &over});
+    gate ran;
+    (void)rt.spawn_pinned_to(0, open_it(&ran)).blocking_join();
+    over = true;
+}
+
+// More tasks than a worker's queue has places take turns all the same.
+TEST(RuntimeTurns, AThousandTasksOnOneWorkerGetAboutAsManyTurnsEach) {
+    runtime rt{{.workers = 2}};
+    gate begun;
+    gate over;
+    auto other = rt.spawn(hold_until(&begun, &over));  // leaves one worker
+    begun.wait();
+    constexpr int count = 1000;
+    constexpr int fair = 100;
+    std::vector<std::atomic<int>> turns(count);
+    std::atomic<int> all{0};
+    auto yielding = [](std::atomic<int>* mine, std::atomic<int>* sum) -> task<void> {
+        while (sum->fetch_add(1) < count * fair) {
+            mine->fetch_add(1);
+            co_await yield();
+        }
+    };
+    std::vector<join_handle<void>> handles;
+    for (auto& mine : turns) handles.push_back(rt.spawn(yielding(&mine, &all)));
+    for (auto& h : handles) (void)h.blocking_join();
+    over.open();
+    (void)other.blocking_join();
+    auto const [least, most] = std::ranges::minmax_element(turns);
+    EXPECT_GE(*least, fair / 4);
+    EXPECT_LE(*most, fair * 4);
+}
+
+// --- a thread that is lent, and tasks that go on elsewhere ---
+
+// Resumes in a thread of its own, as a foreign library may.
+class elsewhere {
+  public:
+    explicit elsewhere(std::jthread* t) noexcept : thread_(t) {}
+    bool await_ready() const noexcept { return false; }
+    void await_suspend(std::coroutine_handle<> h) const {
+        *thread_ = std::jthread{[h] { h.resume(); }};
+    }
+    void await_resume() const noexcept {}
+
+  private:
+    std::jthread* thread_;
+};
+
+task<int> end_elsewhere(std::jthread* t) {
+    co_await elsewhere{t};
+    co_return 7;
+}
+
+class RuntimeElsewhere : public testing::TestWithParam<std::size_t> {};
+INSTANTIATE_TEST_SUITE_P(Runtime, RuntimeElsewhere, testing::Values(0U, 2U),
+                         [](auto const& of) { return std::to_string(of.param) + "Workers"; });
+
+TEST_P(RuntimeElsewhere, BlockOnReturnsWhenTheTaskEndsInAnotherThread) {
+    std::jthread thread;
+    runtime rt{{.workers = GetParam()}};
+    EXPECT_EQ(rt.block_on(end_elsewhere(&thread)), 7);
+    thread.join();
+}
+
+TEST_P(RuntimeElsewhere, ShutdownWaitsForATaskThatEndsInAnotherThread) {
+    std::jthread thread;
+    runtime rt{{.workers = GetParam()}};
+    rt.spawn(end_elsewhere(&thread)).detach();
+    EXPECT_EQ(rt.shutdown(1h).tasks, 0U);
+    if (thread.joinable()) thread.join();
+}
+
+TEST(RuntimeTurns, WithoutWorkersAnotherThreadMayShutDownWhileOneBlocks) {
+    runtime rt{{.workers = 0}};
+    gate begun;
+    auto sleeper = [](gate* g) -> task<void> {
+        g->open();
+        co_await sleep_for(24h);
+    };
+    auto h = rt.spawn(sleeper(&begun));
+    auto join = [](join_handle<void>* handle) -> task<bool> {
+        auto const ended = co_await handle->join();
+        co_return ended.has_value();
+    };
+    std::jthread const other{[&] {
+        begun.wait();
+        EXPECT_EQ(rt.shutdown(1h).tasks, 0U);
+    }};
+    EXPECT_FALSE(rt.block_on(join(&h)));
+}
+
+// --- the end ---
+
+TEST(RuntimeTurns, AJobThatIsPostedToAWorkerBeforeTheEndRuns) {
+    for (int round = 0; round < 300; ++round) {
+        std::atomic<int> runs{0};
+        struct counts final : job {
+            explicit counts(std::atomic<int>* n) noexcept
+                : job([](job& j) noexcept { static_cast<counts&>(j).count->fetch_add(1); }),
+                  count(n) {}
+            std::atomic<int>* count;
+        } counted{&runs};
+        {
+            runtime rt{{.workers = 2}};
+            rt.worker(0).post(counted);
+        }
+        ASSERT_EQ(runs, 1);
+    }
+}
+
+TEST(RuntimeTurns, ABlockingFunctionMaySpawnUntilTheEnd) {
+    gate begun;
+    gate ending;
+    auto rt = std::make_unique<runtime>(runtime::options{.workers = 2});
+    auto blocked = rt->spawn_blocking([&, r = rt.get()] {
+        begun.open();
+        ending.wait();
+        r->spawn(nothing()).detach();
+    });
+    begun.wait();
+    {
+        auto const nobody_waits = std::move(blocked);
+    }
+    std::jthread const opens{[&] { ending.open(); }};
+    rt.reset();
+}
+
+TEST(RuntimeTurns, BlockingFunctionsThatHaveNotBegunAreDropped) {
+    std::atomic<int> ran{0};
+    gate begun;
+    gate over;
+    {
+        runtime rt{{.workers = 1, .blocking_threads = 1}};
+        auto first = rt.spawn_blocking([&] {
+            begun.open();
+            over.wait();
+        });
+        begun.wait();
+        // The thread is busy until this one is dropped.
+        std::shared_ptr<void> opens{&over, [](void* g) { static_cast<gate*>(g)->open(); }};
+        auto second = rt.spawn_blocking([&ran, held = std::move(opens)] { ++ran; });
+    }
+    EXPECT_EQ(ran, 0);
+}
+
+TEST(RuntimeTurns, ShutdownWithoutALimitWaits) {
+    runtime rt{{.workers = 1}};
+    rt.spawn(nothing()).detach();
+    EXPECT_EQ(rt.shutdown(std::chrono::milliseconds::max()).tasks, 0U);
+}
+
+}  // namespace
+}  // namespace rondo
