@@ -136,14 +136,18 @@ TEST(RuntimeTurns, AThousandTasksOnOneWorkerGetAboutAsManyTurnsEach) {
     constexpr int fair = 100;
     std::vector<std::atomic<int>> turns(count);
     std::atomic<int> all{0};
-    auto yielding = [](std::atomic<int>* mine, std::atomic<int>* sum) -> task<void> {
+    std::atomic<bool> all_are_there{false};
+    auto yielding = [](std::atomic<bool>* begin, std::atomic<int>* mine,
+                       std::atomic<int>* sum) -> task<void> {
+        while (!begin->load()) co_await yield();
         while (sum->fetch_add(1) < count * fair) {
             mine->fetch_add(1);
             co_await yield();
         }
     };
     std::vector<join_handle<void>> handles;
-    for (auto& mine : turns) handles.push_back(rt.spawn(yielding(&mine, &all)));
+    for (auto& mine : turns) handles.push_back(rt.spawn(yielding(&all_are_there, &mine, &all)));
+    all_are_there = true;
     for (auto& h : handles) (void)h.blocking_join();
     over.open();
     (void)other.blocking_join();
@@ -157,19 +161,33 @@ TEST(RuntimeTurns, AThousandTasksOnOneWorkerGetAboutAsManyTurnsEach) {
 // Resumes in a thread of its own, as a foreign library may.
 class elsewhere {
   public:
-    explicit elsewhere(std::jthread* t) noexcept : thread_(t) {}
-    bool await_ready() const noexcept { return false; }
-    void await_suspend(std::coroutine_handle<> h) const {
-        *thread_ = std::jthread{[h] { h.resume(); }};
-    }
-    void await_resume() const noexcept {}
+    class awaiter {
+      public:
+        explicit awaiter(elsewhere& e) noexcept : elsewhere_(e) {}
+        bool await_ready() const noexcept { return false; }
+        void await_suspend(std::coroutine_handle<> h) const {
+            elsewhere_.suspended_ = h;
+            elsewhere_.handed_over_.open();
+        }
+        void await_resume() const noexcept {}
+
+      private:
+        elsewhere& elsewhere_;
+    };
+
+    awaiter operator co_await() noexcept { return awaiter{*this}; }
 
   private:
-    std::jthread* thread_;
+    gate handed_over_;
+    std::coroutine_handle<> suspended_;
+    std::jthread thread_{[this] {
+        handed_over_.wait();
+        suspended_.resume();
+    }};
 };
 
-task<int> end_elsewhere(std::jthread* t) {
-    co_await elsewhere{t};
+task<int> end_elsewhere(elsewhere* there) {
+    co_await *there;
     co_return 7;
 }
 
@@ -178,18 +196,16 @@ INSTANTIATE_TEST_SUITE_P(Runtime, RuntimeElsewhere, testing::Values(0U, 2U),
                          [](auto const& of) { return std::to_string(of.param) + "Workers"; });
 
 TEST_P(RuntimeElsewhere, BlockOnReturnsWhenTheTaskEndsInAnotherThread) {
-    std::jthread thread;
     runtime rt{{.workers = GetParam()}};
-    EXPECT_EQ(rt.block_on(end_elsewhere(&thread)), 7);
-    thread.join();
+    elsewhere there;
+    EXPECT_EQ(rt.block_on(end_elsewhere(&there)), 7);
 }
 
 TEST_P(RuntimeElsewhere, ShutdownWaitsForATaskThatEndsInAnotherThread) {
-    std::jthread thread;
     runtime rt{{.workers = GetParam()}};
-    rt.spawn(end_elsewhere(&thread)).detach();
+    elsewhere there;
+    rt.spawn(end_elsewhere(&there)).detach();
     EXPECT_EQ(rt.shutdown(1h).tasks, 0U);
-    if (thread.joinable()) thread.join();
 }
 
 TEST(RuntimeTurns, WithoutWorkersAnotherThreadMayShutDownWhileOneBlocks) {
