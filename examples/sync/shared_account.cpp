@@ -21,32 +21,14 @@ namespace {
 using namespace std::chrono_literals;
 
 struct account {
+    void enter(std::string text, long amount) {
+        balance += amount;
+        book.push_back(std::move(text));
+    }
+
     long balance = 0;
     std::vector<std::string> book;
 };
-
-void enter(account& a, std::string text, long amount) {
-    a.balance += amount;
-    a.book.push_back(std::move(text));
-}
-
-// [lock]
-// Locked from the first line to the end of the scope, over the wait in between.
-rondo::task<void> transfer(rondo::mutex<account>& shared, std::string who, long amount) {
-    auto const account = co_await shared.lock();
-    co_await rondo::sleep_for(1ms);  // the bank answers
-    enter(*account, std::move(who), amount);
-}
-// [/lock]
-
-// [bounded]
-rondo::task<bool> transfer_now_or_never(rondo::mutex<account>& shared, long amount) {
-    auto const account = co_await shared.lock_for(100us);
-    if (!account) co_return false;  // wait_error::timed_out
-    enter(**account, "hasty", amount);
-    co_return true;
-}
-// [/bounded]
 
 // A coroutine type that knows nothing of rondo.
 struct foreign {
@@ -59,33 +41,61 @@ struct foreign {
     };
 };
 
-foreign transfer_foreign(rondo::mutex<account>& shared, long amount) {
-    auto const account = co_await shared.lock();
-    enter(*account, "coroutine", amount);
-}
+class family {
+  public:
+    // [lock]
+    // Locked from the first line to the end of the scope, over the wait in between.
+    rondo::task<void> transfer(std::string who, long amount) {
+        auto const account = co_await account_.lock();
+        co_await rondo::sleep_for(1ms);  // the bank answers
+        account->enter(std::move(who), amount);
+    }
+    // [/lock]
 
-rondo::task<bool> day(rondo::mutex<account>& shared) {
-    rondo::environment const& here = co_await rondo::this_environment();
-    auto first = spawn(*here.where, transfer(shared, "task", 100));
-    co_await rondo::yield();
-    transfer_foreign(shared, -30);  // in line behind the task
-    bool const served = co_await transfer_now_or_never(shared, -1000);
-    (void)co_await first.join();
-    co_return served;
-}
+    // [bounded]
+    rondo::task<bool> transfer_now_or_never(long amount) {
+        auto const account = co_await account_.lock_for(100us);
+        if (!account) co_return false;  // wait_error::timed_out
+        (*account)->enter("hasty", amount);
+        co_return true;
+    }
+    // [/bounded]
+
+    foreign transfer_foreign(long amount) {
+        auto const account = co_await account_.lock();
+        account->enter("coroutine", amount);
+    }
+
+    void pay_in_by_thread() {
+        for (int i = 0; i < 10; ++i) account_.blocking_lock()->enter("thread", 1);
+    }
+
+    rondo::task<bool> day() {
+        rondo::environment const& here = co_await rondo::this_environment();
+        auto first = spawn(*here.where, transfer("task", 100));
+        co_await rondo::yield();
+        transfer_foreign(-30);  // in line behind the task
+        bool const served = co_await transfer_now_or_never(-1000);
+        (void)co_await first.join();
+        co_return served;
+    }
+
+    // For who is alone with it: no lock is needed.
+    account close() && { return std::move(account_).into_inner(); }
+
+  private:
+    rondo::mutex<account> account_;
+};
 
 }  // namespace
 
 int main() {
-    rondo::mutex<account> shared;
-    std::thread thread{[&] {
-        for (int i = 0; i < 10; ++i) enter(*shared.blocking_lock(), "thread", 1);
-    }};
-    bool const hasty = rondo::block_on(day(shared));
+    family f;
+    std::thread thread{[&] { f.pay_in_by_thread(); }};
+    bool const hasty = rondo::block_on(f.day());
     thread.join();
 
-    // Alone with it now: no lock is needed.
-    account const end = std::move(shared).into_inner();
+    account const end = std::move(f).close();
     std::printf("%zu entries, balance %ld; the hasty one was %s\n", end.book.size(), end.balance,
                 hasty ? "served" : "too late");
     long const expected = 100 - 30 + 10 + (hasty ? -1000 : 0);

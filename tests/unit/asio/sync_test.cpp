@@ -91,8 +91,8 @@ TEST(AsioSync, ACancelledWriterLetsTheReadersBehindItGoAtOnce) {
     net::co_spawn(
         context,
         [](rwlock<int>& l) -> net::awaitable<void> { auto const w = co_await l.write(); }(lock),
-        net::bind_cancellation_slot(cancel.slot(),
-                                    [&](std::exception_ptr e) { cancelled = e != nullptr; }));
+        net::bind_cancellation_slot(
+            cancel.slot(), [&](std::exception_ptr const& e) { cancelled = e != nullptr; }));
     net::co_spawn(
         context,
         [](rwlock<int>& l, bool& done) -> net::awaitable<void> {
