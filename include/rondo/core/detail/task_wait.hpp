@@ -102,7 +102,7 @@ class task_wait final : resumption {
     Op& op_;
     promise_base& task_;
     phase phase_ = phase::fresh;
-    stop_withdrawal stop_;
+    stop_withdrawal<waiter> stop_;
     [[no_unique_address]] hooks_of<Bounds> hooks_;
 };
 

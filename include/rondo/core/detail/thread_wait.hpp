@@ -25,7 +25,7 @@ class thread_wait {
         if constexpr (std::is_same_v<Bounds, no_bounds>) {
             if (!op_.enter()) parker_.park();
         } else {
-            stop_withdrawal stop{op_, wait_state::interrupted};
+            stop_withdrawal<waiter> stop{op_, wait_state::interrupted};
             stop.arm(bounds_.token);
             time_point const deadline = until();
             if (!op_.enter() && !parker_.park_until(deadline)) {

@@ -2,7 +2,8 @@
 //
 // All of them are armed before the waiter enters its queue and disarmed by the waiter's owner
 // after it was decided. Each may fire at any moment in between, in another thread; what it does
-// then is withdraw(), which the queue's lock orders against everything else.
+// then is withdraw(), which the queue's lock orders against everything else. (A remote_wait is
+// withdrawn by the same hooks, and has an order of its own.)
 #pragma once
 
 #include <expected>
@@ -47,9 +48,10 @@ struct wait_bounds {
 
 namespace detail {
 
+template <class Waiter>
 class stop_withdrawal : stop_hook {
   public:
-    stop_withdrawal(waiter& w, wait_state why) noexcept
+    stop_withdrawal(Waiter& w, wait_state why) noexcept
         : stop_hook(&fired), waiter_(w), why_(why) {}
 
     void arm(stop_token token) noexcept {
@@ -66,14 +68,15 @@ class stop_withdrawal : stop_hook {
         self.waiter_.withdraw(self.why_);
     }
 
-    waiter& waiter_;
+    Waiter& waiter_;
     wait_state why_;
     stop_token token_;
 };
 
+template <class Waiter>
 class deadline_withdrawal : timer {
   public:
-    explicit deadline_withdrawal(waiter& w) noexcept : timer(&fired), waiter_(w) {}
+    explicit deadline_withdrawal(Waiter& w) noexcept : timer(&fired), waiter_(w) {}
 
     void arm(timer_service& timers, time_limit limit) noexcept {
         time_point const now = timers.now();
@@ -96,26 +99,28 @@ class deadline_withdrawal : timer {
         static_cast<deadline_withdrawal&>(t).waiter_.withdraw(wait_state::timed_out);
     }
 
-    waiter& waiter_;
+    Waiter& waiter_;
     timer_service* timers_ = nullptr;
 };
 
 // A wait that only its environment can end.
-struct no_bounds {
-    class hooks {
-      public:
-        hooks(waiter&, no_bounds) noexcept {}
-        stop_token except(stop_token environment) const noexcept { return environment; }
-        template <class Timers>
-        void arm(Timers) noexcept {}
-        void disarm() noexcept {}
-    };
+struct no_bounds {};
+
+template <class Waiter>
+class no_hooks {
+  public:
+    no_hooks(Waiter&, no_bounds) noexcept {}
+    stop_token except(stop_token environment) const noexcept { return environment; }
+    template <class Timers>
+    void arm(Timers) noexcept {}
+    void disarm() noexcept {}
 };
 
 // The hooks of an explicit token and a deadline.
+template <class Waiter>
 class bound_hooks {
   public:
-    bound_hooks(waiter& w, wait_bounds const& bounds) noexcept
+    bound_hooks(Waiter& w, wait_bounds const& bounds) noexcept
         : bounds_(bounds), stop_(w, wait_state::interrupted), deadline_(w) {}
 
     // The token at which the environment may stop this wait: not the one that was passed.
@@ -135,13 +140,13 @@ class bound_hooks {
 
   private:
     wait_bounds const& bounds_;
-    stop_withdrawal stop_;
-    deadline_withdrawal deadline_;
+    stop_withdrawal<Waiter> stop_;
+    deadline_withdrawal<Waiter> deadline_;
 };
 
-template <class Bounds>
+template <class Bounds, class Waiter = waiter>
 using hooks_of =
-    std::conditional_t<std::is_same_v<Bounds, no_bounds>, no_bounds::hooks, bound_hooks>;
+    std::conditional_t<std::is_same_v<Bounds, no_bounds>, no_hooks<Waiter>, bound_hooks<Waiter>>;
 
 // What a bounded wait gives: expected<R, E>, where R is what take() gives and E what refuse() does.
 // If R is an expected with that E itself, it is R: one result with one list of errors.
