@@ -181,7 +181,7 @@ class semaphore {
     // Fewer permits: takes up to n of those that are there; returns how many.
     std::size_t forget_permits(std::size_t n) noexcept { return pool_.forget(n); }
     // How many can be acquired at once: none while somebody waits.
-    std::size_t available_permits() const noexcept { return pool_.available(); }
+    std::size_t available() const noexcept { return pool_.available(); }
 
     void close() noexcept { pool_.close(); }
     bool is_closed() const noexcept { return pool_.closed(); }

@@ -70,10 +70,10 @@ TEST_F(Semaphore, GivesAtOnceWhatIsThere) {
     ASSERT_TRUE(one && two);
     EXPECT_EQ(one->count(), 1U);
     EXPECT_EQ(two->count(), 2U);
-    EXPECT_EQ(s.available_permits(), 0U);
+    EXPECT_EQ(s.available(), 0U);
     EXPECT_EQ(s.try_acquire().error(), try_acquire_error::no_permits);
     two->release();
-    EXPECT_EQ(s.available_permits(), 2U);
+    EXPECT_EQ(s.available(), 2U);
     EXPECT_EQ(s.try_acquire(3).error(), try_acquire_error::no_permits);
 }
 
@@ -91,7 +91,7 @@ TEST_F(Semaphore, LetsPermitsAccrueToTheFirstInLineWhomNobodyOvertakes) {
     semaphore s{1};
     line_up(s, 3, "large").detach();
     line_up(s, 1, "small").detach();
-    EXPECT_EQ(s.available_permits(), 0U) << "what was there is the first one's";
+    EXPECT_EQ(s.available(), 0U) << "what was there is the first one's";
     s.add_permits(1);
     EXPECT_EQ(s.try_acquire().error(), try_acquire_error::no_permits);
     then({});
@@ -107,7 +107,7 @@ TEST_F(Semaphore, HasWhatThoseInLineDidNotNeed) {
     line_up(s, 1, "b").detach();
     s.add_permits(5);
     then({"a", "b"});
-    EXPECT_EQ(s.available_permits(), 2U);
+    EXPECT_EQ(s.available(), 2U);
 }
 
 TEST_F(Semaphore, GivesNoPermitsAtOnceToWhoAsksForNone) {
@@ -131,13 +131,13 @@ TEST(SemaphorePermit, IsGivenBackOnceHoweverItIsMoved) {
         first = std::move(second);
         EXPECT_EQ(first.count(), 1U);
         EXPECT_EQ(second.count(), 0U);
-        EXPECT_EQ(s.available_permits(), 1U) << "the one that was overwritten";
+        EXPECT_EQ(s.available(), 1U) << "the one that was overwritten";
         permit& same = first;
         first = std::move(same);
         EXPECT_EQ(first.count(), 1U);
-        EXPECT_EQ(s.available_permits(), 1U);
+        EXPECT_EQ(s.available(), 1U);
     }
-    EXPECT_EQ(s.available_permits(), 2U);
+    EXPECT_EQ(s.available(), 2U);
 }
 
 TEST(SemaphorePermit, IsSplitAndMerged) {
@@ -151,12 +151,12 @@ TEST(SemaphorePermit, IsSplitAndMerged) {
     EXPECT_EQ(all.count(), 3U);
     EXPECT_EQ(all.split(0)->count(), 0U);
     two.reset();
-    EXPECT_EQ(s.available_permits(), 2U);
+    EXPECT_EQ(s.available(), 2U);
     all.merge(s.try_acquire(1).value());
     EXPECT_EQ(all.count(), 4U);
     all.release();
     EXPECT_EQ(all.count(), 0U);
-    EXPECT_EQ(s.available_permits(), 5U);
+    EXPECT_EQ(s.available(), 5U);
 }
 
 TEST(SemaphorePermit, ThatIsForgottenIsNotGivenBack) {
@@ -166,9 +166,9 @@ TEST(SemaphorePermit, ThatIsForgottenIsNotGivenBack) {
         held.forget();
         EXPECT_EQ(held.count(), 0U);
     }
-    EXPECT_EQ(s.available_permits(), 1U);
+    EXPECT_EQ(s.available(), 1U);
     s.add_permits(2);
-    EXPECT_EQ(s.available_permits(), 3U);
+    EXPECT_EQ(s.available(), 3U);
 }
 
 TEST(SemaphorePermit, OwnedKeepsTheSemaphoreAlive) {
@@ -185,7 +185,7 @@ TEST(SemaphorePermit, OwnedKeepsTheSemaphoreAlive) {
         held->forget();
         held.emplace(std::move(*part));
     }
-    EXPECT_EQ(alive.lock()->available_permits(), 0U);
+    EXPECT_EQ(alive.lock()->available(), 0U);
     held.reset();
     EXPECT_TRUE(alive.expired());
 }
@@ -199,11 +199,11 @@ TEST(SemaphorePermit, OwnedIsGivenBackBeforeItsSemaphoreGoes) {
     std::weak_ptr<semaphore> const first{held.owner()};
     held = make();  // the address sanitizer would see a permit given back too late
     EXPECT_TRUE(first.expired());
-    EXPECT_EQ(held.owner()->available_permits(), 1U);
+    EXPECT_EQ(held.owner()->available(), 1U);
     held.merge(held.owner()->try_acquire().value().owned(held.owner()));
     EXPECT_EQ(held.count(), 2U);
     held.release();
-    EXPECT_EQ(held.owner()->available_permits(), 2U);
+    EXPECT_EQ(held.owner()->available(), 2U);
 }
 
 // --- how many there are ----------------------------------------------------------------------
@@ -211,7 +211,7 @@ TEST(SemaphorePermit, OwnedIsGivenBackBeforeItsSemaphoreGoes) {
 TEST_F(Semaphore, ForgetsPermitsThatAreThereAndSaysHowMany) {
     semaphore s{5};
     EXPECT_EQ(s.forget_permits(2), 2U);
-    EXPECT_EQ(s.available_permits(), 3U);
+    EXPECT_EQ(s.available(), 3U);
     EXPECT_EQ(s.forget_permits(7), 3U);
     EXPECT_EQ(s.forget_permits(1), 0U);
     line_up(s, 2, "waits").detach();
@@ -224,12 +224,12 @@ TEST_F(Semaphore, ForgetsPermitsThatAreThereAndSaysHowMany) {
 TEST_F(Semaphore, HoldsAsManyPermitsAsItsMaximum) {
     semaphore s{0};
     s.add_permits(semaphore::maximum);
-    EXPECT_EQ(s.available_permits(), semaphore::maximum);
+    EXPECT_EQ(s.available(), semaphore::maximum);
     permit all = s.try_acquire(semaphore::maximum).value();
     line_up(s, 1, "waits").detach();
     all.release();
     then({"waits"});
-    EXPECT_EQ(s.available_permits(), semaphore::maximum - 1);
+    EXPECT_EQ(s.available(), semaphore::maximum - 1);
 }
 
 TEST(SemaphoreDeathTest, MorePermitsThanTheMaximumAreRefusedBeforeAnyIsAdded) {
@@ -291,7 +291,7 @@ TEST_F(Semaphore, RefusesThoseInLineAndThoseWhoComeLaterOnceItIsClosed) {
     EXPECT_EQ(s.try_acquire().error(), try_acquire_error::closed);
     EXPECT_EQ(s.try_acquire(2).error(), try_acquire_error::closed);
     EXPECT_EQ(s.blocking_acquire().error(), acquire_error::closed);
-    EXPECT_EQ(s.available_permits(), 1U) << "what the first in line had accrued";
+    EXPECT_EQ(s.available(), 1U) << "what the first in line had accrued";
 }
 
 TEST_F(Semaphore, TakesPermitsBackAlthoughItIsClosed) {
@@ -301,7 +301,7 @@ TEST_F(Semaphore, TakesPermitsBackAlthoughItIsClosed) {
     s.close();
     EXPECT_EQ(held.count(), 1U);
     held.release();
-    EXPECT_EQ(s.available_permits(), 2U);
+    EXPECT_EQ(s.available(), 2U);
     EXPECT_EQ(s.forget_permits(1), 1U);
     EXPECT_TRUE(s.is_closed());
 }
@@ -351,9 +351,9 @@ TEST_F(Semaphore, APermitGrantedInTheInstantOfTheStopIsInTheResultOrPassedOn) {
 TEST_F(Semaphore, TheLastInLineThatIsStoppedLeavesItOpenToAnybody) {
     semaphore s{2};
     auto waits = line_up(s, 3, "waits");
-    EXPECT_EQ(s.available_permits(), 0U);
+    EXPECT_EQ(s.available(), 0U);
     waits.request_stop();
-    EXPECT_EQ(s.available_permits(), 2U);
+    EXPECT_EQ(s.available(), 2U);
     EXPECT_TRUE(s.try_acquire(2).has_value());
     then({});
 }
@@ -365,10 +365,10 @@ TEST_F(Semaphore, WhatLosesAWhenAnyHasTakenNothing) {
         co_return won.index();
     }(s));
     loop.run_ready();
-    EXPECT_EQ(s.available_permits(), 0U);
+    EXPECT_EQ(s.available(), 0U);
     loop.advance(1s);
     EXPECT_EQ(t.blocking_join().value(), 1U);
-    EXPECT_EQ(s.available_permits(), 1U);
+    EXPECT_EQ(s.available(), 1U);
 }
 
 TEST_F(Semaphore, ATaskWhoseAcquireIsAlwaysReadyGivesWay) {
@@ -424,7 +424,7 @@ TEST_F(Semaphore, EveryAwaitedFormGivesTheSameKindOfResult) {
               (reasons{stopped, timed_out, stopped, timed_out, stopped}));
     EXPECT_EQ(served.blocking_join().value(), reasons(5));
     EXPECT_EQ(too_late.blocking_join().value(), reasons(5, closed));
-    EXPECT_EQ(one.available_permits(), 1U);
+    EXPECT_EQ(one.available(), 1U);
 }
 
 TEST(SemaphoreThread, EveryBlockingFormGivesTheSameKindOfResult) {
@@ -441,7 +441,7 @@ TEST(SemaphoreThread, EveryBlockingFormGivesTheSameKindOfResult) {
     EXPECT_EQ(s.blocking_acquire_until(2, time_point::max(), source.token()).error(),
               acquire_error::stopped);
     EXPECT_EQ(s.blocking_acquire_for(2, 24h, source.token()).error(), acquire_error::stopped);
-    EXPECT_EQ(s.available_permits(), 1U);
+    EXPECT_EQ(s.available(), 1U);
 }
 
 TEST(SemaphoreThread, WaitsUntilAnotherThreadGivesBack) {
@@ -470,7 +470,7 @@ TEST_F(Semaphore, AForeignCoroutineTakesItsTurnBetweenTasks) {
     line_up(s, 1, "after").detach();
     s.add_permits(3);  // the coroutine belongs nowhere: it goes on in here, and gives back
     then({"foreign", "before", "after"});
-    EXPECT_EQ(s.available_permits(), 1U);
+    EXPECT_EQ(s.available(), 1U);
     take_foreign(s, got);
     s.close();
     then({"foreign", "before", "after", "foreign refused"});
@@ -500,10 +500,10 @@ TEST(SemaphoreForeign, DestroyedAfterTheGrantOnAnExecutorThatRunsNoMoreHandsItOn
         owned_foreign const never_told = wait_for_ever(refused, 2);
         granted.add_permits(2);
         refused.close();
-        EXPECT_EQ(granted.available_permits(), 0U);
+        EXPECT_EQ(granted.available(), 0U);
     }
-    EXPECT_EQ(granted.available_permits(), 2U);
-    EXPECT_EQ(refused.available_permits(), 1U) << "it had been given nothing";
+    EXPECT_EQ(granted.available(), 2U);
+    EXPECT_EQ(refused.available(), 1U) << "it had been given nothing";
 }
 
 // --- stress ----------------------------------------------------------------------------------
@@ -522,7 +522,7 @@ TEST(SemaphoreStress, ThreadsThatStopEachOtherLoseNoPermit) {
         });
     }
     for (auto& t : crowd) t.join();
-    EXPECT_EQ(s.available_permits(), 3U);
+    EXPECT_EQ(s.available(), 3U);
 }
 
 }  // namespace
