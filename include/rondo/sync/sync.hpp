@@ -2,6 +2,7 @@
 #pragma once
 
 #include "rondo/sync/barrier.hpp"
+#include "rondo/sync/cancellation.hpp"
 #include "rondo/sync/guard.hpp"
 #include "rondo/sync/mpsc.hpp"
 #include "rondo/sync/mpsc_bounded.hpp"
@@ -16,4 +17,5 @@
 #include "rondo/sync/rwlock.hpp"
 #include "rondo/sync/semaphore.hpp"
 #include "rondo/sync/set_once.hpp"
+#include "rondo/sync/shutdown.hpp"
 #include "rondo/sync/watch.hpp"
