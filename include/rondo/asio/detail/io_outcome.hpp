@@ -1,0 +1,119 @@
+// io_outcome.hpp: how an operation of Asio ended, on its way from the handler to the task.
+#pragma once
+
+#include <boost/asio/error.hpp>
+#include <boost/system/error_code.hpp>
+#include <boost/system/system_error.hpp>
+#include <cstddef>
+#include <exception>
+#include <expected>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+namespace rondo::asio::detail {
+
+// Several results in one: nothing, the only one, or all of them.
+template <class... Ts>
+struct together {
+    using type = std::tuple<Ts...>;
+};
+template <class T>
+struct together<T> {
+    using type = T;
+};
+template <>
+struct together<> {
+    using type = void;
+};
+
+// Args are what the handler is called with, decayed.
+template <class... Args>
+class io_outcome {
+    template <class E>
+    static constexpr bool leads =
+        std::is_same_v<E, std::tuple_element_t<0, std::tuple<Args..., void>>>;
+
+  public:
+    static constexpr bool has_error = leads<boost::system::error_code>;
+    static constexpr bool has_exception = leads<std::exception_ptr>;
+
+  private:
+    static constexpr std::size_t values_from = has_error || has_exception ? 1 : 0;
+    using places = std::make_index_sequence<sizeof...(Args) - values_from>;
+
+    template <std::size_t... Is>
+    static together<std::tuple_element_t<Is + values_from, std::tuple<Args...>>...> values_at(
+        std::index_sequence<Is...>);
+    using value = typename decltype(values_at(places{}))::type;
+
+  public:
+    using result =
+        std::conditional_t<has_error, std::expected<value, boost::system::error_code>, value>;
+
+    template <class... Given>
+    void set(Given&&... given) noexcept {
+        try {
+            ended_.template emplace<1>(std::forward<Given>(given)...);
+        } catch (...) {
+            fail(std::current_exception());
+        }
+    }
+    void fail(std::exception_ptr why) noexcept { ended_.template emplace<2>(std::move(why)); }
+
+    // Its handler was called with operation_aborted, or never.
+    bool aborted() const noexcept {
+        if (ended_.index() == 0) return true;
+        if constexpr (has_error) {
+            return ended_.index() == 1 && first() == boost::asio::error::operation_aborted;
+        } else if constexpr (has_exception) {
+            return ended_.index() == 1 && says_aborted(first());
+        } else {
+            return false;
+        }
+    }
+
+    // `instead` takes the place of operation_aborted.
+    result take(boost::system::error_code instead) {
+        if (ended_.index() == 2) std::rethrow_exception(std::get<2>(ended_));
+        if constexpr (has_error) {
+            if (aborted()) return std::unexpected{instead};
+            if (first()) return std::unexpected{first()};
+        } else {
+            if (ended_.index() == 0) throw boost::system::system_error{instead};
+            if constexpr (has_exception) {
+                if (first()) std::rethrow_exception(first());
+            }
+        }
+        return values(places{});
+    }
+
+  private:
+    auto const& first() const noexcept { return std::get<0>(*std::get_if<1>(&ended_)); }
+
+    static bool says_aborted(std::exception_ptr const& e) noexcept {
+        if (!e) return false;
+        try {
+            std::rethrow_exception(e);
+        } catch (boost::system::system_error const& failure) {
+            return failure.code() == boost::asio::error::operation_aborted;
+        } catch (...) {
+            return false;
+        }
+    }
+
+    template <std::size_t... Is>
+    result values(std::index_sequence<Is...>) {
+        if constexpr (sizeof...(Is) != 0) {
+            return value{std::move(std::get<Is + values_from>(std::get<1>(ended_)))...};
+        } else if constexpr (has_error) {
+            return {};
+        }
+    }
+
+    // Nothing while it is under way, and for good if its handler is never called.
+    std::variant<std::monostate, std::tuple<Args...>, std::exception_ptr> ended_;
+};
+
+}  // namespace rondo::asio::detail
