@@ -2,6 +2,8 @@
 #pragma once
 
 #include "rondo/sync/barrier.hpp"
+#include "rondo/sync/broadcast.hpp"
+#include "rondo/sync/broadcast_receiver.hpp"
 #include "rondo/sync/cancellation.hpp"
 #include "rondo/sync/guard.hpp"
 #include "rondo/sync/mpsc.hpp"
