@@ -110,8 +110,8 @@ TEST(RuntimeTurns, ATaskThatGaveWayIsNotKeptByWhatAHandlerWoke) {
 }
 
 TEST(RuntimeTurns, AHandlerThatPostsItselfKeepsNoTaskFromRunning) {
+    std::atomic<bool> over{false};  // outlives the handlers
     runtime rt{{.workers = 1}};
-    std::atomic<bool> over{false};
     struct again {
         boost::asio::io_context* where;
         std::atomic<bool>* over;
