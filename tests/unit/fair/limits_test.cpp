@@ -286,6 +286,20 @@ TEST(FairLimits, ProducersThatWaitAreToldWhenItIsClosed) {
     }
 }
 
+TEST(FairLimits, ADrainIsOverWhenAProducerThatWasLetInHasGivenItsPlaceBack) {
+    manual_loop loop;
+    noted s{room_for(1, 1, backpressure::wait)};
+    EXPECT_TRUE(s.queue.enqueue("a", 1));
+    auto waits = spawn(loop, produce(s.queue, "b", 2));
+    loop.run_ready();
+    EXPECT_EQ(s.queue.try_dequeue()->payload, 1);  // the place is reserved now
+    s.queue.close_drain();
+    EXPECT_EQ(s.queue.try_dequeue().error(), try_dequeue_error::empty);
+    loop.run_ready();
+    EXPECT_EQ(waits.blocking_join()->error().why, enqueue_error::closed);
+    EXPECT_EQ(s.queue.try_dequeue().error(), try_dequeue_error::closed);
+}
+
 TEST(FairLimits, BlockingFormsWaitAndSayWhy) {
     noted s{room_for(1, 1, backpressure::wait)};
     stop_source asked;
@@ -391,12 +405,14 @@ TEST(FairDeadlines, ATaskThatIsLateWhenItsProducerIsLetInExpires) {
     s.loop.run_ready();
     s.loop.pass(6ms);
     EXPECT_EQ(s.queue.try_dequeue()->payload, 1);
-    auto consumer = spawn(s.loop, consume(s.queue));
+    manual_loop elsewhere;
+    auto consumer = spawn(elsewhere, consume(s.queue));
+    elsewhere.run_ready();  // it waits before the producer comes
     s.loop.run_ready();
     EXPECT_TRUE(producer.blocking_join()->has_value());  // accepted, as any that is late
     EXPECT_EQ(s.told, (std::vector{report{disposition::expired, 2}}));
     EXPECT_TRUE(s.queue.enqueue("a", 3));
-    s.loop.run_ready();
+    elsewhere.run_ready();
     EXPECT_EQ(*consumer.blocking_join(), 3);
 }
 
