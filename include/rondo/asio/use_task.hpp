@@ -21,16 +21,14 @@
 //                ends otherwise than with operation_aborted has completed, and gives its result.
 //                An operation that was not started when stop was asked for is not started.
 // Bounds         use_task(token), use_task(deadline[, token]), use_task(duration[, token]): they
-// too
-//                cancel, and the result is an error: operation_aborted or timed_out. What completes
-//                nevertheless gives its result. For operations that complete with an error_code.
-//                with_timeout() works as for any awaitable, for any operation.
+//                too cancel, and the result is an error: operation_aborted or timed_out. What
+//                completes nevertheless gives its result. For operations that complete with an
+//                error_code. with_timeout() works as for any awaitable, for any operation.
 // Lifetime       the I/O object, and what the arguments refer to, until the operation has ended.
-// I/O
-//                objects go before their context, as always in Asio; so tasks that hold some are
-//                stopped, and have ended, before it is destroyed. An operation that is pending when
-//                its context is destroyed nevertheless ends with operation_aborted, and its task
-//                goes on if its executor is elsewhere. (A signature without an error: a
+//                I/O objects go before their context, as always in Asio; so tasks that hold some
+//                are stopped, and have ended, before it is destroyed. An operation that is pending
+//                when its context is destroyed nevertheless ends with operation_aborted, and its
+//                task goes on if its executor is elsewhere. (A signature without an error: a
 //                system_error is thrown.)
 // Budget         a completed operation spends from the turn.
 // Allocation     none in steady state: the operation's memory is in the task's frame (256 bytes; a

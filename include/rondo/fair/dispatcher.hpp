@@ -1,14 +1,13 @@
 // dispatcher.hpp: takes tasks of a scheduler in turn and runs them, so many at a time.
 //
 //   fair::scheduler<request, std::string> queue;
-//   fair::dispatcher<request, std::string> running{queue, pool, 64, [](auto next) { return
-//   serve(next); }};
+//   fair::dispatcher<request, std::string> running{queue, pool, 64,
+//                                                  [](auto next) { return serve(next); }};
 //   ...
 //   co_await running.drain();
 //
 // Guarantee      at most `in_flight` tasks run at a time, and that many if they are there. Tasks
-// are
-//                begun in the order in which the scheduler delivers them. Queued tasks whose
+//                are begun in the order in which the scheduler delivers them. Queued tasks whose
 //                deadline passes end then, also if nothing else happens.
 // Executor       any: a runtime, a pool, a loop, a simulated world.
 // Exceptions     of a task end that task alone; they are counted, and go to executor::unobserved().

@@ -12,8 +12,9 @@
 //                it has passed, whatever asks it to stop.
 // Thread safety  every member may be called concurrently.
 // Memory order   what happens before any arrival of a generation is visible to all who pass with
-// it. Resumption     on the waiter's executor, never inside the last arrival. Lifetime       the
-// barrier outlives everyone's arrive_and_wait(), the leader's too: who passed
+//                it.
+// Resumption     on the waiter's executor, never inside the last arrival.
+// Lifetime       the barrier outlives everyone's arrive_and_wait(), the leader's too: who passed
 //                earlier must not destroy it while the leader is still waking others.
 // Cost           an arrival takes the lock once; the last one wakes the others in batches.
 // Allocation     none.

@@ -7,29 +7,27 @@
 //   auto got = co_await rx.recv();                 // expected<quote, recv_error>
 //
 // Guarantee      each receiver gets every value that is sent while it is there, in one order for
-// all,
-//                unless it is more than `capacity` values behind: then the oldest are pushed out,
-//                and its next recv() says `lagged` and how many it missed, and goes on with the
-//                oldest that is left.
+//                all, unless it is more than `capacity` values behind: then the oldest are pushed
+//                out, and its next recv() says `lagged` and how many it missed, and goes on with
+//                the oldest that is left.
 // End            when the last sender is gone receivers get what is left and then `closed`. A send
-// to
-//                no receiver gives the value back; a channel without receivers opens again with
+//                to no receiver gives the value back; a channel without receivers opens again with
 //                subscribe().
 // Values         are copied out, by the last receiver moved. No lock is held meanwhile, nor while
-// one
-//                is destroyed: a copy or a destructor may use the channel. If a copy throws, recv()
-//                throws, and the value is still to be received. A value is destroyed when the last
-//                receiver has it, or it is pushed out, or the last receiver that had not read it
-//                goes.
+//                one is destroyed: a copy or a destructor may use the channel. If a copy throws,
+//                recv() throws, and the value is still to be received. A value is destroyed when
+//                the last receiver has it, or it is pushed out, or the last receiver that had not
+//                read it goes.
 // Thread safety  a sender may be used by many threads at once; a receiver belongs to one at a time.
-// It
-//                is not moved while it waits.
+//                It is not moved while it waits.
 // Memory order   what happens before send() is visible after the recv() of that value; what happens
 //                before the last receiver goes, after closed().
 // Cancellation   a recv() that is stopped, or loses, has received nothing: the value stays for the
-// next. Resumption     on the waiter's executor, never inside send() or a destructor. Allocation
-// the ring, at the beginning; one recycled block for each value. Waiting takes none. Limits 1 048
-// 575 receivers. Example        examples/sync/price_feed.cpp
+//                next.
+// Resumption     on the waiter's executor, never inside send() or a destructor.
+// Allocation     the ring, at the beginning; one recycled block for each value. Waiting takes none.
+// Limits         1 048 575 receivers.
+// Example        examples/sync/price_feed.cpp
 #pragma once
 
 #include <concepts>

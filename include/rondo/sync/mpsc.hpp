@@ -7,14 +7,12 @@
 //   auto got = co_await rx.recv();                 // expected<job, recv_error>
 //
 // Guarantee      what one sender sends arrives in its order, once. Of several senders each value
-// has
-//                its place in one order, the one in which their sends took effect; senders that
+//                has its place in one order, the one in which their sends took effect; senders that
 //                wait for room get it in turns.
 // Close          when the last sender is gone recv() gives what is left and then says `closed`.
-// When
-//                the receiver closes or goes, senders get their values back; a receiver that has
-//                closed still gets what was sent before, and what is sent with a permit that was
-//                reserved before. What the receiver leaves behind is destroyed with it.
+//                When the receiver closes or goes, senders get their values back; a receiver that
+//                has closed still gets what was sent before, and what is sent with a permit that
+//                was reserved before. What the receiver leaves behind is destroyed with it.
 // Values         moved in and out with no lock held, and destroyed with none: a value's destructor
 //                may use the channel that it came from. The move must not throw (asserted at
 //                compile time).
@@ -24,8 +22,8 @@
 // Memory order   what happens before a send is visible after the recv() of that value; what happens
 //                before close(), or the receiver's end, after is_closed() or closed() said so.
 // Cancellation   a recv() that is stopped, or loses, has taken nothing: the value stays for the
-// next.
-//                A send() that is stopped has not sent, and gives its value back if it was bounded.
+//                next. A send() that is stopped has not sent, and gives its value back if it was
+//                bounded.
 // Resumption     on the waiter's executor, never inside a send, a close or a destructor.
 // Allocation     blocks of 32 values, used again; waiting takes none. send() throws std::bad_alloc
 //                when there is no memory for a block, and has sent nothing then.

@@ -1,12 +1,10 @@
 // mpsc_permit.hpp: room in a bounded mpsc channel that is reserved for a value to come.
 //
 // Guarantee      whoever holds a permit can send without waiting, also after the receiver closed:
-// as
-//                long as permits are out the receiver waits for what comes with them. A permit that
-//                is destroyed unused gives its room to the next sender in line.
+//                as long as permits are out the receiver waits for what comes with them. A permit
+//                that is destroyed unused gives its room to the next sender in line.
 // Lifetime       a permit, and permits, do not outlive the sender they come from. An owned_permit
-// is
-//                a sender too: it keeps the channel open, and may be kept anywhere.
+//                is a sender too: it keeps the channel open, and may be kept anywhere.
 // Thread safety  a permit belongs to one thread at a time.
 // Failure        send() gives the value back when the receiver was destroyed. It throws
 //                std::bad_alloc when there is no memory for a block; the permit is good then still.

@@ -5,14 +5,13 @@
 //   auto answer = co_await rx.recv();        // expected<int, recv_error>
 //
 // Guarantee      the value arrives once, or the sender learns that it cannot: send() gives the
-// value
-//                back when the receiver has closed or is gone. A sender that goes without sending
-//                answers the receiver with `closed`.
+//                value back when the receiver has closed or is gone. A sender that goes without
+//                sending answers the receiver with `closed`.
 // Close          close() lets nothing in any more; a value sent before it can still be received.
 //                Destroying the receiver closes too, and destroys a value that was not received.
 // Value          moved in and out without a lock; its move must not throw (asserted at compile
-// time). Thread safety  each end belongs to one thread at a time, the two ends to different ones.
-// While
+//                time).
+// Thread safety  each end belongs to one thread at a time, the two ends to different ones. While
 //                recv() waits another thread may call close(): recv() then ends with `closed`.
 // Memory order   what happens before send() is visible after the recv() that got the value; what
 //                happens before close() is visible after is_closed() or closed() said so.

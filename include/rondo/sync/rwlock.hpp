@@ -14,8 +14,7 @@
 // Thread safety  every member, but for the constructor, destructor, into_inner() and get_mut(). A
 //                guard may be destroyed by another thread than the one that locked.
 // Memory order   what happens before a writer unlocks is visible to the readers and the writer
-// after
-//                it, what happens before a reader unlocks, to the writer after it.
+//                after it, what happens before a reader unlocks, to the writer after it.
 // Cancellation   who is stopped while it waits leaves the line. If that was a writer, the readers
 //                behind it go at once. A lock granted in that instant is in the result, or passed
 //                on.

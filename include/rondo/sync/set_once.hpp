@@ -5,8 +5,7 @@
 //   settings.set(read_config());                      // there, once
 //
 // Guarantee      the first set() wins; the value does not change after that. Everyone who waits,
-// and
-//                everyone who comes later, gets a pointer to it, never null.
+//                and everyone who comes later, gets a pointer to it, never null.
 // Errors         a set() that comes too late gives its value back. If moving the value into its
 //                place throws, nothing was set.
 // Thread safety  every member may be called concurrently, but for take(): its caller is alone.
@@ -15,8 +14,7 @@
 // Resumption     on the waiter's executor, never inside set().
 // Lifetime       the object outlives those who wait, and a running set().
 // Cost           get(), and a wait() that finds the value: one acquire load. set() wakes in
-// batches.
-//                No lock is held while a value is moved.
+//                batches. No lock is held while a value is moved.
 // Allocation     none.
 // Example        examples/sync/settings.cpp
 #pragma once

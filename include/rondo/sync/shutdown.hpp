@@ -17,8 +17,7 @@
 //                subscriptions that are there at that moment: without any they end at once.
 // Bounds         a deadline or a token ends collecting with the names of those it waits for.
 // Loss           of the notifier before it has sent: receive() ends with `abandoned`. Of a
-// subscription:
-//                it counts as acknowledged.
+//                subscription: it counts as acknowledged.
 // Stop tokens    token() of the notifier and of a subscription asks to stop when the notification
 //                is sent. A notifier that is made with a token sends when that one asks.
 // Thread safety  every member of notifier may be called concurrently, but for the destructor. A
@@ -27,13 +26,11 @@
 //                acknowledgement or a subscription's end, to who has collected it.
 // Cancellation   a receive() or a collect that is stopped has taken nothing.
 // Resumption     on the waiter's executor, never inside send() or acknowledge(). The hooks of
-// token()
-//                are called by send(), after those who wait were woken.
+//                token() are called by send(), after those who wait were woken.
 // Lifetime       a token may be used as long as the notifier or a subscription lives. The notifier
 //                outlives those who collect, a subscription its receive().
 // Allocation     one recycled block for the notifier, one and a name for each subscription; none
-// for
-//                waiting.
+//                for waiting.
 // Example        examples/sync/graceful_end.cpp
 #pragma once
 

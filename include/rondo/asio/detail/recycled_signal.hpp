@@ -5,8 +5,7 @@
 // operations: each thread has some that are free.
 //
 // Thread safety  none; used at the place of the operation. It may be opened in one thread and
-// closed
-//                in another, whose it is then.
+//                closed in another, whose it is then.
 // Bounds         a thread keeps at most 64 free signals, and frees them when it ends.
 #pragma once
 

@@ -1,7 +1,7 @@
 // block_list.hpp: the values of a channel, many senders to one receiver, in blocks of 32 slots.
 //
 // Algorithm      (the block list of crossbeam's and Tokio's channels, with a lock where a block
-// ends)
+//                ends)
 //
 //   A push claims the next position by a compare-exchange on tail_, writes the value into the slot
 //   of that position, and sets the slot's bit in the block's `ready` word. The receiver reads the

@@ -4,9 +4,8 @@
 // it, and not across a wait. A thread may unlock what another one locked.
 //
 // Guarantee      a writer keeps new readers out, so readers that come and go cannot starve it.
-// Hence
-//                a thread that reads must not begin to read again before it has ended: a writer in
-//                between would wait for it, and it for the writer.
+//                Hence a thread that reads must not begin to read again before it has ended: a
+//                writer in between would wait for it, and it for the writer.
 // Memory order   unlock() and unlock_shared() happen before the lock() that follows them, unlock()
 //                before the lock_shared().
 // Cost           4 bytes; one atomic operation each when nobody else is there.

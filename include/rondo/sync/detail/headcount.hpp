@@ -1,8 +1,7 @@
 // headcount.hpp: how many there are, and a queue for whoever waits until nobody is left.
 //
 // Guarantee      who waits is let go when there is a moment with nobody; there may be somebody
-// again
-//                when it goes on.
+//                again when it goes on.
 // Memory order   what happens before a drop() is visible to who finds nobody left after it.
 // Lifetime       it outlives a running drop(), whoever has found it empty meanwhile.
 #pragma once
