@@ -3,6 +3,8 @@
 #   rondo_module(<name> [CHECKED] [SOURCES <file>...] [DEPENDS <module>...]
 #                [LINKS <target>...] [PACKAGES "<find_package arguments>"...])
 #   rondo_tests(<module> SOURCES <file>... [NAME <name>] [LINKS <target>...] [TIMEOUT <seconds>])
+#   rondo_tests(<module> EACH <file>... [LINKS <target>...] [TIMEOUT <seconds>])
+#                                        a program of its own for each file
 #   rondo_model_tests(<module> ...)      the same, against the checked variant
 #   rondo_examples(<module> <name>... [LINKS <target>...])
 #   rondo_benches(<module> <name>... [LINKS <target>...])
@@ -198,31 +200,37 @@ function(rondo_test_executable target module prefix kind library sources links t
 endfunction()
 
 function(rondo_tests module)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "NAME;TIMEOUT" "SOURCES;LINKS")
-  if(NOT arg_NAME)
-    set(arg_NAME ${module})
-  endif()
-  if(NOT arg_TIMEOUT)
-    set(arg_TIMEOUT 120)
-  endif()
-  rondo_test_executable(unit_${arg_NAME} ${module} ${module} unit rondo::${module}
-    "${arg_SOURCES}" "${arg_LINKS}" ${arg_TIMEOUT})
+  rondo_test_programs(unit ${module} ${module} rondo::${module} 120 ${ARGN})
 endfunction()
 
 function(rondo_model_tests module)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "NAME;TIMEOUT" "SOURCES;LINKS")
-  if(NOT arg_NAME)
-    set(arg_NAME ${module})
-  endif()
-  if(NOT arg_TIMEOUT)
-    set(arg_TIMEOUT 300)
-  endif()
   set(library rondo::${module}_checked)
   if(module STREQUAL "check")
     set(library rondo::check)
   endif()
-  rondo_test_executable(model_${arg_NAME} ${module} model.${module} model ${library}
-    "${arg_SOURCES}" "rondo::check;${arg_LINKS}" ${arg_TIMEOUT})
+  rondo_test_programs(model ${module} model.${module} ${library} 300 ${ARGN})
+endfunction()
+
+function(rondo_test_programs kind module prefix library timeout)
+  cmake_parse_arguments(PARSE_ARGV 5 arg "" "NAME;TIMEOUT" "SOURCES;EACH;LINKS")
+  if(arg_TIMEOUT)
+    set(timeout ${arg_TIMEOUT})
+  endif()
+  if(kind STREQUAL "model")
+    list(PREPEND arg_LINKS rondo::check)
+  endif()
+  if(arg_SOURCES)
+    if(NOT arg_NAME)
+      set(arg_NAME ${module})
+    endif()
+    rondo_test_executable(${kind}_${arg_NAME} ${module} ${prefix} ${kind} ${library}
+      "${arg_SOURCES}" "${arg_LINKS}" ${timeout})
+  endif()
+  foreach(source IN LISTS arg_EACH)
+    string(REGEX REPLACE "(_model)?_test\\.cpp$" "" part ${source})
+    rondo_test_executable(${kind}_${module}_${part} ${module} ${prefix} ${kind} ${library}
+      ${source} "${arg_LINKS}" ${timeout})
+  endforeach()
 endfunction()
 
 # Each example is a program that is built, and run as a test: it checks itself and exits with 0.
