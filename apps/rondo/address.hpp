@@ -1,0 +1,29 @@
+// address.hpp: where to listen and where to forward to, as written: "10.0.0.1:80", "[::1]:80",
+// "backend.local:80". Names are looked up when the gateway starts.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <string>
+#include <string_view>
+
+namespace rondo::gateway {
+
+struct address {
+    std::string host;  // without brackets
+    std::uint16_t port = 0;
+
+    friend bool operator==(address const&, address const&) = default;
+};
+
+// As it would be written: brackets around what has colons.
+std::string to_string(address const& a);
+
+struct address_error {
+    std::string problem;
+    std::string advice;
+};
+
+std::expected<address, address_error> parse_address(std::string_view text);
+
+}  // namespace rondo::gateway

@@ -1,0 +1,333 @@
+#include "config.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <fstream>
+#include <iterator>
+#include <system_error>
+
+#include "config_reader.hpp"
+#include "routes.hpp"
+
+namespace rondo::gateway {
+
+namespace {
+
+constexpr auto sections = std::to_array<std::string_view>({"gateway", "server"});
+constexpr auto log_levels =
+    std::to_array<std::string_view>({"trace", "debug", "info", "warn", "error", "off"});
+constexpr auto algorithms = std::to_array<std::string_view>({"WRR"});
+constexpr std::int64_t most_connections = 1'000'000;
+constexpr std::int64_t heaviest = 65'536;
+
+backend read_backend(config_reader& r, toml::node const& n, std::string_view key) {
+    backend b;
+    toml::node const* where = &n;
+    if (auto const* const t = n.as_table()) {
+        r.check_keys(*t, "backend");
+        where = r.required(*t, "backend", "address");
+        if (auto const* const weight = t->get("weight")) {
+            b.weight =
+                static_cast<std::uint32_t>(r.number(*weight, "weight", 0, heaviest).value_or(1));
+        }
+        key = "address";
+    } else if (!n.is_string()) {
+        r.wrong_type(n, key, "an address, or { address, weight }");
+        return b;
+    }
+    if (where == nullptr) return b;
+    b.where = r.address_of(*where, key).value_or(address{.host = "", .port = 1});
+    if (b.where.port == 0) r.report(*where, "nobody can be reached at port 0");
+    return b;
+}
+
+void read_backends(config_reader& r, toml::node const& n, std::string_view key, forward_to& f) {
+    auto const* const list = r.filled_list(n, key);
+    if (list == nullptr) return;
+    for (toml::node const& b : *list) f.backends.push_back(read_backend(r, b, key));
+    bool const some =
+        std::ranges::any_of(f.backends, [](backend const& b) { return b.weight > 0; });
+    if (!some) r.report(n, "all weights are 0", "give one backend a weight, or leave weights out");
+}
+
+forward_to read_forward(config_reader& r, toml::node const& n) {
+    forward_to f;
+    if (n.is_array()) {
+        read_backends(r, n, "forward", f);
+    } else if (auto const* const t = n.as_table(); t != nullptr && !t->contains("address")) {
+        r.check_keys(*t, "forward");
+        if (auto const* const a = t->get("algorithm")) (void)r.word(*a, "algorithm", algorithms);
+        if (auto const* const b = r.required(*t, "forward", "backends")) {
+            read_backends(r, *b, "backends", f);
+        }
+    } else if (n.is_string() || n.is_table()) {
+        f.backends.push_back(read_backend(r, n, "forward"));
+        if (f.backends.back().weight == 0) r.report(n, "all weights are 0", "leave the weight out");
+    } else {
+        r.wrong_type(n, "forward", "an address, a list of them, or { algorithm, backends }");
+    }
+    return f;
+}
+
+void read_uri(config_reader& r, toml::node const& n, route& to) {
+    auto const uri = r.text(n, "uri");
+    to.uri.clear();  // a wrong one is compared with no other
+    if (!uri) return;
+    if (!uri->starts_with('/')) {
+        r.report(n, fmt::format("'uri' is \"{}\"", *uri),
+                 fmt::format("a path begins with '/': \"/{}\"", *uri));
+    } else if (uri->find_first_of("?#*% \\") != std::string::npos ||
+               uri->find("//") != std::string::npos) {
+        r.report(n, fmt::format("'uri' is \"{}\"", *uri),
+                 "it is a plain path: it has everything below it, without a pattern");
+    } else {
+        to.uri = *uri;
+    }
+}
+
+// One route, of a match list or in the short form; the keys have the same names in both.
+route read_route(config_reader& r, toml::table const& t, std::string_view section) {
+    route to;
+    auto const* const forward = t.get("forward");
+    auto const* const serve = t.get("serve");
+    auto const* const not_found = t.get("not_found");
+    if (auto const* const uri = t.get("uri")) read_uri(r, *uri, to);
+    if (forward != nullptr && serve != nullptr) {
+        r.report(*serve, fmt::format("{} has both 'forward' and 'serve'", section),
+                 "take one of them, or write a 'match' list");
+    } else if (forward == nullptr && serve == nullptr) {
+        r.report(t, fmt::format("{} has neither 'forward' nor 'serve'", section),
+                 "say where requests go");
+    }
+    if (not_found != nullptr && serve == nullptr) {
+        r.report(*not_found, "'not_found' is a page of 'serve'", "leave it out");
+    }
+    if (forward != nullptr) {
+        to.target = read_forward(r, *forward);
+    } else if (serve != nullptr) {
+        serve_from files;
+        files.root = r.directory(*serve, "serve").value_or(std::filesystem::path{});
+        if (not_found != nullptr) files.not_found = r.text(*not_found, "not_found");
+        if (files.not_found && !files.root.empty() &&
+            !std::filesystem::is_regular_file(files.root / *files.not_found)) {
+            r.report(*not_found,
+                     fmt::format("there is no file '{}' below 'serve'", *files.not_found));
+        }
+        to.target = std::move(files);
+    }
+    return to;
+}
+
+void read_match(config_reader& r, toml::node const& n, server_config& s) {
+    auto const* const list = r.filled_list(n, "match");
+    if (list == nullptr) return;
+    for (toml::node const& entry : *list) {
+        auto const* const t = r.table(entry, "match");
+        if (t == nullptr) continue;
+        r.check_keys(*t, "match");
+        route to = read_route(r, *t, "the route");
+        for (route const& earlier : s.routes) {
+            if (earlier.uri.empty() || !matches(earlier.uri, to.uri)) continue;
+            r.report(entry,
+                     fmt::format("no request gets to '{}': '{}' before it takes them all", to.uri,
+                                 earlier.uri),
+                     "the first match wins; put the longer path first");
+            break;
+        }
+        s.routes.push_back(std::move(to));
+    }
+}
+
+void read_routes(config_reader& r, toml::table const& t, server_config& s) {
+    auto const* const match = t.get("match");
+    if (match == nullptr) {
+        if (!t.contains("forward") && !t.contains("serve")) {
+            r.report(t, "[[server]] has no 'forward', 'serve' or 'match'", "say where requests go");
+            return;
+        }
+        s.routes.push_back(read_route(r, t, "[[server]]"));
+        return;
+    }
+    for (std::string_view const key : {"forward", "serve", "uri", "not_found"}) {
+        if (auto const* const n = t.get(key)) {
+            r.report(*n, fmt::format("[[server]] has both '{}' and 'match'", key),
+                     "put it into the 'match' list");
+        }
+    }
+    read_match(r, *match, s);
+}
+
+void read_listen(config_reader& r, toml::node const& n, server_config& s) {
+    if (n.is_array()) {
+        auto const* const list = r.filled_list(n, "listen");
+        if (list == nullptr) return;
+        for (toml::node const& a : *list) {
+            if (auto parsed = r.address_of(a, "listen")) s.listen.push_back(*std::move(parsed));
+        }
+    } else if (n.is_string()) {
+        if (auto parsed = r.address_of(n, "listen")) s.listen.push_back(*std::move(parsed));
+    } else {
+        r.wrong_type(n, "listen", "an address, or a list of them");
+    }
+}
+
+void read_max_connections(config_reader& r, toml::table const& t, server_config& s) {
+    auto const* const usual = t.get("max_connections");
+    auto const* const other = t.get("connections");
+    if (usual != nullptr && other != nullptr) {
+        r.report(*other, "'connections' is another name of 'max_connections'", "leave one out");
+    }
+    toml::node const* const n = usual != nullptr ? usual : other;
+    if (n == nullptr) return;
+    auto const most =
+        r.number(*n, usual != nullptr ? "max_connections" : "connections", 1, most_connections);
+    if (most) s.max_connections = static_cast<std::size_t>(*most);
+}
+
+void read_certificate(config_reader& r, toml::node const& n, server_config& s) {
+    auto const* const t = r.table(n, "tls");
+    if (t == nullptr) return;
+    r.check_keys(*t, "tls");
+    certificate c{.chain = {}, .key = {}, .at = config_reader::where(n)};
+    if (auto const* const chain = r.required(*t, "tls", "certificate")) {
+        c.chain = r.file(*chain, "certificate").value_or(std::filesystem::path{});
+    }
+    if (auto const* const key = r.required(*t, "tls", "key")) {
+        c.key = r.file(*key, "key").value_or(std::filesystem::path{});
+    }
+    s.certificates.push_back(std::move(c));
+}
+
+void read_tls(config_reader& r, toml::node const& n, server_config& s) {
+    if (!n.is_array()) return read_certificate(r, n, s);
+    auto const* const list = r.filled_list(n, "tls");
+    if (list == nullptr) return;
+    for (toml::node const& c : *list) read_certificate(r, c, s);
+}
+
+void read_timeouts(config_reader& r, toml::node const& n, timeouts& limits) {
+    auto const* const t = r.table(n, "timeouts");
+    if (t == nullptr) return;
+    r.check_keys(*t, "timeouts");
+    auto const read = [&](std::string_view key, std::chrono::milliseconds& limit) {
+        if (auto const* const d = t->get(key)) limit = r.duration(*d, key).value_or(limit);
+    };
+    read("header", limits.header);
+    read("idle", limits.idle);
+    read("connect", limits.connect);
+    read("response", limits.response);
+}
+
+server_config read_server(config_reader& r, toml::table const& t) {
+    server_config s;
+    r.check_keys(t, "[[server]]");
+    if (auto const* const listen = r.required(t, "[[server]]", "listen")) {
+        read_listen(r, *listen, s);
+    }
+    if (auto const* const name = t.get("name")) s.name = r.text(*name, "name").value_or("");
+    if (s.name.empty() && !s.listen.empty()) s.name = to_string(s.listen.front());
+    read_max_connections(r, t, s);
+    std::string_view const per_address = "max_connections_per_address";
+    if (auto const* const n = t.get(per_address)) {
+        auto const most = r.number(*n, per_address, 1, most_connections);
+        if (most) s.max_connections_per_address = static_cast<std::size_t>(*most);
+    }
+    read_routes(r, t, s);
+    if (auto const* const tls = t.get("tls")) read_tls(r, *tls, s);
+    if (auto const* const limits = t.get("timeouts")) read_timeouts(r, *limits, s.limits);
+    return s;
+}
+
+void read_gateway(config_reader& r, toml::node const& n, config& c) {
+    auto const* const t = r.table(n, "gateway");
+    if (t == nullptr) return;
+    r.check_keys(*t, "[gateway]");
+    if (auto const* const grace = t->get("shutdown_grace")) {
+        c.shutdown_grace = r.duration(*grace, "shutdown_grace").value_or(c.shutdown_grace);
+    }
+    if (auto const* const log = t->get("log")) {
+        auto const level = r.word(*log, "log", log_levels);
+        if (level) {
+            c.log =
+                static_cast<log_level>(std::ranges::find(log_levels, *level) - log_levels.begin());
+        }
+    }
+}
+
+// Two servers cannot listen at one place. (Nor can two addresses of one, but for port 0.)
+void check_listeners(config_reader& r, toml::array const& tables, config const& c) {
+    std::vector<address> taken;
+    for (std::size_t i = 0; i < c.servers.size(); ++i) {
+        for (address const& a : c.servers[i].listen) {
+            if (a.port != 0 && std::ranges::find(taken, a) != taken.end()) {
+                toml::node const& server = *tables.get(i);
+                toml::node const* const listen = server.as_table()->get("listen");
+                r.report(*listen, fmt::format("'{}' is taken by a server above", to_string(a)),
+                         "two cannot listen at one address");
+            }
+            taken.push_back(a);
+        }
+    }
+}
+
+void read_servers(config_reader& r, toml::node const& n, config& c) {
+    auto const* const list = n.as_array();
+    bool const tables = list != nullptr && !list->empty() &&
+                        std::ranges::all_of(*list, [](auto const& e) { return e.is_table(); });
+    if (!tables) {
+        r.report(n, "'server' is not a list of tables", "write [[server]]");
+        return;
+    }
+    for (toml::node const& server : *list) c.servers.push_back(read_server(r, *server.as_table()));
+    check_listeners(r, *list, c);
+}
+
+config read_config(config_reader& r, toml::table const& t) {
+    config c;
+    for (auto const& [key, value] : t) {
+        if (std::ranges::find(sections, key.str()) != sections.end()) continue;
+        r.report({key.source().begin.line, key.source().begin.column},
+                 fmt::format("unknown section '{}'", key.str()), suggest(key.str(), sections));
+    }
+    if (auto const* const gateway = t.get("gateway")) read_gateway(r, *gateway, c);
+    if (auto const* const servers = t.get("server")) {
+        read_servers(r, *servers, c);
+    } else {
+        r.report(position{1, 1}, "there is no [[server]]", "a gateway has one at least");
+    }
+    return c;
+}
+
+}  // namespace
+
+config_result parse(std::string_view text, std::filesystem::path const& folder) {
+    config_reader r{folder};
+    try {
+        toml::table const t = toml::parse(text);
+        config c = read_config(r, t);
+        if (r.clean()) return c;
+    } catch (toml::parse_error const& e) {
+        auto const& at = e.source().begin;
+        r.report({at.line, at.column}, std::string{e.description()}, "this is not TOML");
+    }
+    return std::unexpected{r.take()};
+}
+
+config_result load(std::filesystem::path const& file) {
+    std::error_code error;
+    bool const folder = std::filesystem::is_directory(file, error);
+    std::ifstream in{file, std::ios::binary};
+    if (!in || folder) {
+        int const why = folder ? EISDIR : errno;
+        std::string const reason = std::generic_category().message(why);
+        return std::unexpected{std::vector{diagnostic{
+            .at = {}, .problem = "cannot read it: " + reason, .advice = "-c names another file"}}};
+    }
+    std::string const text{std::istreambuf_iterator<char>{in}, {}};
+    return parse(text, file.parent_path());
+}
+
+}  // namespace rondo::gateway
