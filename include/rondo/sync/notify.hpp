@@ -21,8 +21,9 @@
 // Memory order   what happens before a notify_...() is visible to whom it reaches.
 // Cancellation   who is stopped while it waits loses its place, and no notification. One that had
 //                been notified by notify_one() and goes without having seen it (an enabled
-//                notified that is dropped, a coroutine that is destroyed) passes it on: to the
-//                first in line, or to the last if it came from notify_last().
+//                notified that is dropped, a coroutine that is destroyed, a branch of when_any that
+//                has lost) passes it on: to the first in line, or to the last if it came from
+//                notify_last().
 // Resumption     on the waiter's executor, never inside notify_...().
 // Lifetime       the object outlives those who wait, and a running notify_waiters(); an
 //                owned_notified keeps it alive.
@@ -101,6 +102,9 @@ class [[nodiscard("it waits when it is awaited")]] basic_notified {
     bool enable() noexcept { return op_.enable(); }
 
     auto rondo_await(detail::promise_base& task) noexcept { return wait().rondo_await(task); }
+    auto rondo_await_alone(detail::promise_base& task) noexcept {
+        return wait().rondo_await_alone(task);
+    }
     auto operator co_await() noexcept { return wait().operator co_await(); }
     // For Asio, and only before enable().
     template <detail::token_for<Op, detail::no_bounds> Token>

@@ -424,6 +424,37 @@ TEST_F(Notify, LosingAWhenAnyLosesThePlaceAndNoNotification) {
     EXPECT_TRUE(n.try_notified());
 }
 
+// Waits for `loses` beside what is notified first; says which was.
+template <class Wait>
+task<std::size_t> race(Wait loses, notify& wins) {
+    auto const first = co_await when_any(std::move(loses), wins.notified());
+    co_return first.index();
+}
+
+TEST_F(Notify, OfTwoNotifiedInOneInstantTheLoserOfAWhenAnyPassesItOn) {
+    notify other;
+    auto const expect_passed_on = [&](auto loses) {
+        heard.clear();
+        auto t = spawn(loop, race(std::move(loses), other));
+        loop.run_ready();
+        wait_in_line(1).detach();
+        other.notify_one();  // is first
+        n.notify_one();
+        loop.run_ready();
+        EXPECT_EQ(t.blocking_join().value(), 1U);
+        EXPECT_EQ(heard, names{1});
+        EXPECT_FALSE(n.try_notified() || other.try_notified());
+    };
+    auto enabled = n.notified();
+    enabled.enable();
+    expect_passed_on(enabled.wait());
+    auto limited = n.notified();
+    limited.enable();
+    expect_passed_on(limited.wait_for(1h));
+    expect_passed_on(n.notified());
+    expect_passed_on(n.notified_for(1h));
+}
+
 // --- other worlds ----------------------------------------------------------------------------
 
 TEST_F(Notify, PlainThreadsWaitInEveryForm) {
