@@ -20,23 +20,19 @@
 //
 // Invariants
 //   I1  the node of a slot is the one of the lap in its word, for whoever is among the readers of
-//   that
-//       lap. A send changes the word and then the node, a reader reads the word, then the node, and
-//       then changes the word: if it read the new node it cannot find the old word there.
+//       that lap. A send changes the word and then the node, a reader reads the word, then the
+//       node, and then changes the word: if it read the new node it cannot find the old word there.
 //   I2  a node is deleted by the send that pushes it out if there were no readers; else by whoever
 //       balances its counter.
 //   I3  a value is destroyed once: by the last of its unread, while it is among the readers; or
-//   with
-//       its node. `drop()` says which came first, and those two exclude each other by I2.
+//       with its node. `drop()` says which came first, and those two exclude each other by I2.
 //   I4  a receiver at `next` finds the value of `next` in the ring, or learns that it was pushed
-//   out,
-//       as soon as tail_ is past it: the slot was written before.
+//       out, as soon as tail_ is past it: the slot was written before.
 //   I5  user code (copies, destructors) runs with no lock held.
 //
 // Races considered
 //   - a send pushes a value out between the look at tail_ and at the slot: the lap differs. tail_
-//   may
-//     not say so yet; skip() looks under the lock.
+//     may not say so yet; skip() looks under the lock.
 //   - the lap has 24 bits: one that is 2^24 rounds old looks like the current one. The node has the
 //     whole position, and pin() looks at that too.
 //   - a receiver that goes takes itself off the unread of what it leaves behind. What is sent after

@@ -9,15 +9,13 @@
 //
 // Invariants
 //   I1  a child is listed in its parent from the beginning, unless the parent was closed then,
-//   until
-//       the parent is closed or the child goes. Who closes a node has all its children, and nobody
-//       adds one after that.
+//       until the parent is closed or the child goes. Who closes a node has all its children, and
+//       nobody adds one after that.
 //   I2  a child holds its parent. So the parent is there whenever a child takes itself out of it.
 //   I3  a node that nobody holds may still be listed, until its end has got the parent's lock.
 //       Who finds it there must not hold it again.
 //   I4  a node is taken out of its parent once, so it is in one list of those to be cancelled. It
-//   may
-//       be cancelled by others meanwhile: what calls its hooks once is its stop_source.
+//       may be cancelled by others meanwhile: what calls its hooks once is its stop_source.
 #include "rondo/sync/cancellation.hpp"
 
 #include <mutex>

@@ -25,16 +25,15 @@
 //       not stay in the list until the last sender goes (as long as that a client could wait for
 //       the answer to a request that nobody will read).
 //   I3  what close() lets in is decided by one word: the list's tail_ (unbounded: a push comes
-//   before
-//       it or is refused), or the pool's (bounded: a permit was taken before it or is refused, and
-//       with a permit one may still push). recv() says `closed` when all of that is received.
+//       before it or is refused), or the pool's (bounded: a permit was taken before it or is
+//       refused, and with a permit one may still push). recv() says `closed` when all of that is
+//       received.
 //   I4  the permit of a value goes back after the value has left the list, so a list has never more
 //       values than permits.
 //
 // Races considered
 //   - the last sender pushes and goes, while recv() looks: ended() reads senders_ before the
-//   length,
-//     so it sees the value or does not see the sender gone.
+//     length, so it sees the value or does not see the sender gone.
 //   - a permit is dropped after close(): that may be what recv() waits for. The pool says `closed`
 //     to whoever puts a permit back after it, who then takes the lock (signal_surely).
 //   - recv() is stopped while a sender is about to wake it: the sender holds no pointer to it but

@@ -18,9 +18,9 @@
 //       adds its done-bit only after that. (With done in the same step, a waiter that is stopped
 //       meanwhile could free the queue that is about to be looked into.)
 //   I3  no wake-up is lost: grant() adds the waits-bit and reads the word in one step. If the
-//   awaited
-//       bit is in the order of changes before it, the waiter is granted; if it is after, whoever
-//       added it has read the waits-bit, and takes the lock after the waiter is in the queue.
+//       awaited bit is in the order of changes before it, the waiter is granted; if it is after,
+//       whoever added it has read the waits-bit, and takes the lock after the waiter is in the
+//       queue.
 //
 // Races considered
 //   send and close      one word, I1.

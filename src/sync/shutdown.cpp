@@ -8,8 +8,7 @@
 //   I2  it is counted as unanswered from subscribe() until it acknowledges or goes, whichever comes
 //       first, and once.
 //   I3  the state is freed by the last of its owners, who are the notifier and the subscribers:
-//   each
-//       stays one until its last call has returned.
+//       each stays one until its last call has returned.
 #include "rondo/sync/shutdown.hpp"
 
 #include <algorithm>

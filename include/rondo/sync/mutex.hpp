@@ -90,9 +90,14 @@ class mutex {
         RONDO_ASSERT(pool_.available() == 1, "nobody has the mutex");
         return *value_.get();
     }
-  T into_inner() && requires(!std::is_void_v<T>) { return std::move(get_mut()); }
+    auto into_inner() && -> T
+    requires(!std::is_void_v<T>)
+    {
+        return std::move(get_mut());
+    }
 
-      private : friend detail::lock_access;
+  private:
+    friend detail::lock_access;
 
     bool take() noexcept { return pool_.try_take(1, 1) == detail::permit_pool::answer::taken; }
     guard locked_now() noexcept { return guard{detail::mutex_hold{pool_}, value_.get()}; }

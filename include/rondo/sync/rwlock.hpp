@@ -140,9 +140,14 @@ class rwlock {
         RONDO_ASSERT(pool_.available() == all_, "nobody has the rwlock");
         return *value_.get();
     }
-  T into_inner() && requires(!std::is_void_v<T>) { return std::move(get_mut()); }
+    auto into_inner() && -> T
+    requires(!std::is_void_v<T>)
+    {
+        return std::move(get_mut());
+    }
 
-      private : friend detail::lock_access;
+  private:
+    friend detail::lock_access;
 
     bool take_all() noexcept {
         return pool_.try_take(all_, all_) == detail::permit_pool::answer::taken;
