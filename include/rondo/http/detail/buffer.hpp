@@ -1,0 +1,71 @@
+// buffer.hpp: bytes that come in at the end and are done with at the front, in a recycled block.
+//
+// Blocks of the usual size are kept by the thread that gives them back, some of them, for the next
+// connection; an idle connection has none.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+#include <utility>
+
+namespace rondo::http::detail {
+
+class buffer {
+  public:
+    static constexpr std::size_t usual = std::size_t{16} * 1024;
+
+    buffer() = default;
+    buffer(buffer&& other) noexcept { swap(other); }
+    buffer& operator=(buffer&& other) noexcept {
+        buffer{std::move(other)}.swap(*this);
+        return *this;
+    }
+    ~buffer() { release(); }
+
+    void swap(buffer& other) noexcept {
+        std::swap(block_, other.block_);
+        std::swap(capacity_, other.capacity_);
+        std::swap(floor_, other.floor_);
+        std::swap(begin_, other.begin_);
+        std::swap(end_, other.end_);
+    }
+
+    // What is there and not done with.
+    std::string_view data() const noexcept { return {block_ + begin_, end_ - begin_}; }
+    std::size_t size() const noexcept { return end_ - begin_; }
+    bool empty() const noexcept { return begin_ == end_; }
+    void consume(std::size_t n) noexcept {
+        begin_ += n;
+        if (begin_ == end_) begin_ = end_ = floor_;
+    }
+
+    // The bytes before the first one that is not done with stay where they are, until unpin().
+    void pin() noexcept { floor_ = begin_; }
+    void unpin() noexcept {
+        floor_ = 0;
+        if (empty()) begin_ = end_ = 0;
+    }
+
+    // Where more goes to; what was written there becomes data by commit().
+    char* tail() noexcept { return block_ + end_; }
+    std::size_t room() const noexcept { return capacity_ - end_; }
+    void commit(std::size_t n) noexcept { end_ += n; }
+    // Sees to so much room, by moving the data to the front, or to a larger block. With something
+    // pinned it stays in its block, and gets what room there is.
+    void make_room(std::size_t n);
+    void append(std::string_view text);
+
+    void clear() noexcept { floor_ = begin_ = end_ = 0; }
+    // Gives the block back, and what is in it.
+    void release() noexcept;
+    std::size_t capacity() const noexcept { return capacity_; }
+
+  private:
+    char* block_ = nullptr;
+    std::size_t capacity_ = 0;
+    std::size_t floor_ = 0;
+    std::size_t begin_ = 0;
+    std::size_t end_ = 0;
+};
+
+}  // namespace rondo::http::detail

@@ -1,0 +1,91 @@
+// exchange.hpp: one request and the answer to it: what a handler gets.
+//
+//   task<void> hello(http::exchange* x) {
+//       x->answer().add("content-type", "text/plain");
+//       (void)co_await x->send("Hello, world\n");
+//   }
+//
+// Order          read() what the client sent, then answer; or both at the same time, from two tasks
+//                of the same worker. One answer: send(), or send_file(), or begin with write() or
+//                flush() and end with finish().
+// Body in        comes as it arrives, in pieces that are views of the connection's buffer: valid
+//                until the next read(). Nothing is read ahead of the handler: a slow one slows the
+//                client down. Who waits for "100 Continue" gets it with the first read(). What is
+//                left unread is drained within a limit, or the connection ends.
+// Body out       write() returns when the system has taken all of it: a slow client slows the
+// handler
+//                down. The head goes with the first piece. What HEAD, 204 and 304 forbid to send
+//                is counted and not sent.
+// Errors         values. After one the connection ends; a handler may simply return.
+//                A handler that throws is answered for with 500, if nothing was sent.
+// No answer      a handler that returns without one is answered for with 500.
+// Place          everything runs on the worker of the connection.
+// Stop           a handler that is still at work when the grace of server::stop() is over is
+// stopped. Lifetime       the exchange, and views of it, until the handler's task has ended.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <cstdint>
+#include <expected>
+#include <span>
+#include <string_view>
+
+#include "rondo/core/task.hpp"
+#include "rondo/http/head.hpp"
+#include "rondo/http/head_text.hpp"
+#include "rondo/http/message.hpp"
+
+namespace rondo::http {
+
+namespace detail {
+class connection;
+}
+
+class exchange {
+  public:
+    using endpoint = boost::asio::ip::tcp::endpoint;
+    using done = std::expected<void, failure>;
+
+    explicit exchange(detail::connection& on) noexcept : on_(on) {}
+    exchange(exchange const&) = delete;
+    exchange& operator=(exchange const&) = delete;
+
+    request_head const& head() const noexcept;
+    endpoint const& peer() const noexcept;
+    endpoint const& local() const noexcept;
+    bool secure() const noexcept;  // over TLS
+    std::size_t worker() const noexcept;
+
+    // The next piece of the request's body; empty at its end. After upgrade(): of the tunnel.
+    task<std::expected<std::string_view, failure>> read();
+    // After the end of a chunked body.
+    http::fields trailers() const noexcept;
+
+    // The head of the answer, until it is sent.
+    response_text& answer() noexcept;
+    bool answered() const noexcept;  // the head was sent
+
+    // The whole answer: its head and this body.
+    task<done> send(std::string_view body = {});
+    // The whole answer: its head and a part of a file, without a copy where the system can.
+    task<done> send_file(int file, std::uint64_t offset, std::uint64_t length);
+
+    // A piece of the answer; of the head's length, or as a chunk.
+    task<done> write(std::string_view piece);
+    task<done> write_file(int file, std::uint64_t offset, std::uint64_t length);
+    // The head now, though no piece is there yet.
+    task<done> flush();
+    // The end of the answer. A trailer goes with chunks only, and is dropped otherwise. Of a
+    // tunnel: nothing more comes from this side.
+    task<done> finish(std::span<field const> trailer = {});
+
+    // Answers with 101 and the fields of answer(). From then on read(), write() and finish() are
+    // about the bytes of the connection; it ends with the handler.
+    task<done> upgrade();
+
+  private:
+    detail::connection& on_;
+};
+
+}  // namespace rondo::http

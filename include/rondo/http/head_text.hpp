@@ -1,0 +1,96 @@
+// head_text.hpp: a head under construction, written as text in the order of the calls.
+//
+//   x->answer().status(404);
+//   x->answer().add("content-type", "text/plain");
+//
+// Guarantee      a name is a token (the programmer's promise). A CR, LF or NUL in a value becomes a
+//                space: no value can end the line that it is in.
+// Framing        is said by length() or chunked(), never by add(): whoever sends the head writes
+//                the fields for it, and those of the connection.
+// Allocation     a recycled block; larger heads from the heap.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "rondo/http/detail/buffer.hpp"
+#include "rondo/http/message.hpp"
+
+namespace rondo::http {
+
+class head_text {
+  public:
+    // Content-Length, Transfer-Encoding and Connection are not for here: see below.
+    void add(std::string_view name, std::string_view value);
+    void add(std::string_view name, std::uint64_t value);
+
+    // The body has so many bytes; or it is not known how many. Without either, what is sent in one
+    // piece has its length and what is streamed is chunked.
+    void length(std::uint64_t n) noexcept {
+        framing_ = http::framing::length;
+        length_ = n;
+    }
+    void chunked() noexcept { framing_ = http::framing::chunked; }
+
+    // The connection ends after this message.
+    void close() noexcept { close_ = true; }
+
+    // For whoever sends it.
+    bool closes() const noexcept { return close_; }
+    bool dated() const noexcept { return dated_; }
+    std::optional<http::framing> framing() const noexcept { return framing_; }
+    std::uint64_t promised() const noexcept { return length_; }
+    void add_framing(http::framing f);
+    void end_line() { text_.append("\r\n"); }
+
+  protected:
+    // Fields begin after so many bytes, for a first line that is written last.
+    void start(std::size_t room);
+
+    detail::buffer text_;
+
+  private:
+    std::uint64_t length_ = 0;
+    std::optional<http::framing> framing_;
+    bool close_ = false;
+    bool dated_ = false;
+};
+
+class response_text : public head_text {
+  public:
+    response_text() = default;
+
+    // 200 by default; the phrase is the standard one by default.
+    void status(int code, std::string_view reason = {}) noexcept;
+    int status() const noexcept { return status_; }
+
+    // Forgets everything that was said.
+    void clear();
+    // The whole as text, with room behind it for a small body.
+    detail::buffer& seal();
+    void release() noexcept { text_.release(); }
+
+  private:
+    static constexpr std::size_t room = 80;
+
+    int status_ = 200;
+    std::size_t reason_size_ = 0;
+    char reason_[48];
+};
+
+class request_text : public head_text {
+  public:
+    // The first line; it comes before the fields, and forgets what was said before.
+    void line(std::string_view verb, std::string_view target);
+    http::method method() const noexcept { return method_; }
+
+    detail::buffer& seal();
+    void release() noexcept { text_.release(); }
+
+  private:
+    http::method method_ = http::method::other;
+};
+
+}  // namespace rondo::http

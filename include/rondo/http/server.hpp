@@ -1,0 +1,137 @@
+// server.hpp: accepts connections and has their requests answered by a coroutine.
+//
+//   runtime rt;
+//   http::server server{rt, {.listen = {{address, 8080}}}, hello};
+//   auto started = server.start();                       // bound, listening
+//   ...
+//   server.blocking_stop(10s);
+//
+// Connections    one acceptor for each address; a connection stays with the worker that has the
+// fewest
+//                when it comes. At most max_connections at a time: the others wait in the system's
+//                backlog, in the order in which they came. Keep-alive and pipelining.
+// Handler        a coroutine for each request, called on the worker of the connection; so by all
+//                workers at once. Layers come around it, the first one outermost.
+// Safety         head.hpp decides what a request is; whatever is ambiguous is answered with 400 and
+//                the connection ends.
+// Timeouts       of the head from its first byte, of idle connections, of reads and writes that do
+//                not get on. Looked after twice a second at least; costs nothing per request.
+// Stop           stop(grace): nothing more is accepted, after the accept queue has been emptied;
+//                idle connections end; requests whose first byte was read are answered, and
+//                tunnels go on, until the grace is over; then the tasks that are left are stopped.
+// Thread safety  start(), stop() and the figures may be called by any thread; start() once.
+// Lifetime       the runtime outlives the server. The destructor stops it without grace if nobody
+// has;
+//                it waits, so it is for plain threads.
+// Example        examples/http/hello.cpp
+#pragma once
+
+#include <boost/asio/ip/tcp.hpp>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <expected>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rondo/core/policy.hpp"
+#include "rondo/exec/runtime.hpp"
+#include "rondo/http/exchange.hpp"
+
+namespace boost::asio::ssl {
+class context;
+}
+
+namespace rondo::http {
+
+using handler = std::function<task<void>(exchange*)>;
+
+// What a layer goes on with: the layers inside it, and the handler.
+class next {
+  public:
+    task<void> operator()(exchange* x) const;
+
+  private:
+    friend class stack;
+    next(class stack const& of, std::size_t index) noexcept : of_(&of), index_(index) {}
+    class stack const* of_;
+    std::size_t index_;
+};
+
+// task<void> timed(http::exchange* x, http::next inner) { ...; co_await inner(x); ...; }
+using layer = std::function<task<void>(exchange*, next)>;
+
+// A handler with layers around it.
+class stack {
+  public:
+    stack(handler inner, std::vector<layer> layers = {})
+        : inner_(std::move(inner)), layers_(std::move(layers)) {}
+
+    task<void> operator()(exchange* x) const { return next{*this, 0}(x); }
+
+  private:
+    friend class next;
+    handler inner_;
+    std::vector<layer> layers_;
+};
+
+struct server_options {
+    struct door {
+        boost::asio::ip::tcp::endpoint address;
+        boost::asio::ssl::context* tls = nullptr;  // outlives the server
+    };
+
+    std::vector<door> listen;
+    std::vector<layer> layers = {};
+    std::size_t max_connections = 1024;
+    std::size_t max_connections_per_address = 0;  // 0: no limit; more are closed at once
+    int backlog = 1024;
+    http::limits limits = {};
+    clock::duration head_timeout = std::chrono::seconds{10};
+    clock::duration idle_timeout = std::chrono::seconds{75};
+    clock::duration read_timeout = std::chrono::seconds{60};   // of a body, between two pieces
+    clock::duration write_timeout = std::chrono::seconds{60};  // between two steps
+    std::uint64_t drain = std::uint64_t{256} * 1024;           // of a body that nobody has read
+    // What handlers throw. By default it is printed to stderr.
+    std::function<void(std::exception_ptr)> on_failure = {};
+};
+
+struct listen_error {
+    boost::asio::ip::tcp::endpoint address;
+    std::string reason;
+};
+
+class server {
+  public:
+    struct figures {
+        std::size_t connections;  // now
+        std::uint64_t accepted;
+        std::uint64_t requests;
+        std::uint64_t refused;  // requests that were malformed or too large
+    };
+
+    server(runtime& rt, server_options o, handler h);
+    ~server();
+    server(server const&) = delete;
+    server& operator=(server const&) = delete;
+
+    // Binds all addresses or none.
+    std::expected<void, listen_error> start();
+    // As they were bound: with the port, if 0 was asked for.
+    std::vector<boost::asio::ip::tcp::endpoint> addresses() const;
+
+    // How many connections were cut off because the grace was over.
+    task<std::size_t> stop(clock::duration grace);
+    std::size_t blocking_stop(clock::duration grace);
+
+    figures measure() const noexcept;
+
+  private:
+    struct state;
+    std::unique_ptr<state> state_;
+};
+
+}  // namespace rondo::http

@@ -1,0 +1,93 @@
+#include "rondo/http/message.hpp"
+
+#include <algorithm>
+
+#include "characters.hpp"
+
+namespace rondo::http {
+
+bool same_token(std::string_view a, std::string_view b) noexcept {
+    if (a.size() != b.size()) return false;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        if (to_lower(a[i]) != to_lower(b[i])) return false;
+    }
+    return true;
+}
+
+bool lists_token(std::string_view list, std::string_view token) noexcept {
+    while (!list.empty()) {
+        std::size_t const comma = std::min(list.find(','), list.size());
+        if (same_token(without_space(list.substr(0, comma)), token)) return true;
+        list.remove_prefix(std::min(comma + 1, list.size()));
+    }
+    return false;
+}
+
+std::optional<std::string_view> fields::find(std::string_view name) const noexcept {
+    for (field const& f : all_) {
+        if (same_token(f.name, name)) return f.value;
+    }
+    return std::nullopt;
+}
+
+bool fields::lists(std::string_view name, std::string_view token) const noexcept {
+    for (field const& f : all_) {
+        if (same_token(f.name, name) && lists_token(f.value, token)) return true;
+    }
+    return false;
+}
+
+namespace {
+
+struct phrase {
+    int status;
+    std::string_view text;
+};
+constexpr phrase phrases[] = {
+    {100, "Continue"},
+    {101, "Switching Protocols"},
+    {200, "OK"},
+    {201, "Created"},
+    {202, "Accepted"},
+    {204, "No Content"},
+    {206, "Partial Content"},
+    {301, "Moved Permanently"},
+    {302, "Found"},
+    {303, "See Other"},
+    {304, "Not Modified"},
+    {307, "Temporary Redirect"},
+    {308, "Permanent Redirect"},
+    {400, "Bad Request"},
+    {401, "Unauthorized"},
+    {403, "Forbidden"},
+    {404, "Not Found"},
+    {405, "Method Not Allowed"},
+    {408, "Request Timeout"},
+    {409, "Conflict"},
+    {411, "Length Required"},
+    {412, "Precondition Failed"},
+    {413, "Content Too Large"},
+    {414, "URI Too Long"},
+    {415, "Unsupported Media Type"},
+    {416, "Range Not Satisfiable"},
+    {417, "Expectation Failed"},
+    {421, "Misdirected Request"},
+    {426, "Upgrade Required"},
+    {429, "Too Many Requests"},
+    {431, "Request Header Fields Too Large"},
+    {500, "Internal Server Error"},
+    {501, "Not Implemented"},
+    {502, "Bad Gateway"},
+    {503, "Service Unavailable"},
+    {504, "Gateway Timeout"},
+    {505, "HTTP Version Not Supported"},
+};
+
+}  // namespace
+
+std::string_view reason_phrase(int status) noexcept {
+    auto const* const p = std::ranges::lower_bound(phrases, status, {}, &phrase::status);
+    return p != std::ranges::end(phrases) && p->status == status ? p->text : "";
+}
+
+}  // namespace rondo::http
