@@ -13,11 +13,7 @@
 #include <cstdlib>
 #include <new>
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define RONDO_TEST_SANITIZED 1
-#endif
-#endif
+#include "support/sanitized.hpp"
 
 namespace rondo::test {
 

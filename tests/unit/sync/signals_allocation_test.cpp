@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "rondo/core/frame_allocator.hpp"
 #include "rondo/core/run_loop.hpp"
 #include "rondo/core/spawn.hpp"
 #include "rondo/core/stop.hpp"
@@ -137,7 +138,9 @@ TEST(SignalsAllocation, SetOnce) {
         });
 }
 
+// Who gives way there does so in a frame, which is recycled; but not under sanitizers.
 TEST(SignalsAllocation, AOnceCellThatIsFull) {
+    if (!this_thread_frame_stats().recycling) return;
     once_cell<int> cell{7};
     expect_no_allocation([&](int) { return cell.get_or_init([] { return 1; }); });
 }
