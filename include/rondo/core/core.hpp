@@ -7,6 +7,8 @@
 #include "rondo/core/executor.hpp"
 #include "rondo/core/frame_allocator.hpp"
 #include "rondo/core/histogram.hpp"
+#include "rondo/core/interval.hpp"
+#include "rondo/core/join_set.hpp"
 #include "rondo/core/live_tasks.hpp"
 #include "rondo/core/parker.hpp"
 #include "rondo/core/policy.hpp"

@@ -17,11 +17,10 @@
 
 #include <cstdint>
 #include <expected>
-#include <source_location>
+#include <optional>
 #include <utility>
 
-#include "rondo/core/detail/recycled.hpp"
-#include "rondo/core/live_tasks.hpp"
+#include "rondo/core/detail/root.hpp"
 #include "rondo/core/task.hpp"
 #include "rondo/core/wait.hpp"
 
@@ -32,21 +31,10 @@ class join_handle;
 
 namespace detail {
 
-// The part of a root that does not depend on the result. It is owned by the running task, the
-// handle, joins under way and whoever holds it as a live_task; joiners wait in its queue.
-class root_base : public wait_queue, public live_task {
+// A root whose end joiners wait for, in its own queue.
+class joined_root : public wait_queue, public root_base {
   public:
-    root_base(executor& where, std::source_location origin, stop_token parent) noexcept
-        : live_task(origin), flow_(where), env_{&where, stop_.token(), &flow_} {
-        link_.attach(parent);
-    }
-
-    void request_stop() noexcept override { stop_.request_stop(); }
-    bool is(job const* running) const noexcept override { return flow_.is(running); }
-
-    void hold() noexcept override {
-        owners_.fetch_add(1, std::memory_order_relaxed);  // an owner makes another
-    }
+    using root_base::root_base;
 
     bool ended() const noexcept {
         // acquire: pairs with the release in end(); the result is there
@@ -55,21 +43,10 @@ class root_base : public wait_queue, public live_task {
 
   protected:
     void end() noexcept {
-        link_.detach();
-        flow_.where().ended(*this);
+        leave_executor();
         // acq_rel: what the task did is visible to whoever joins; pairs with grant()
         if (phase_.exchange(phase::over, std::memory_order_acq_rel) == phase::awaited) serve([] {});
     }
-    // True for the last owner.
-    bool drop() noexcept {
-        // acq_rel: the last owner sees what the others did
-        return owners_.fetch_sub(1, std::memory_order_acq_rel) == 1;
-    }
-
-    stop_source stop_;
-    stop_link link_{stop_};
-    flow flow_;
-    environment env_;
 
   private:
     // While nobody has waited for the end, ending takes no lock.
@@ -85,64 +62,10 @@ class root_base : public wait_queue, public live_task {
     }
 
     atomic<phase> phase_{phase::alive};
-    atomic<int> owners_{2};
 };
 
 template <class T>
-class root final : public result_slot<T>, resumption, public root_base, public recycled {
-  public:
-    root(executor& where, task<T>&& child, stop_token parent) noexcept
-        : root_base(where, child.origin(), parent), child_(std::move(child)) {
-        flow_.suspend_at(*this);  // before others can see the task
-        where.began(*this);
-        flow_.post();
-    }
-
-    std::expected<T, wait_error> outcome() {
-        if (!this->has_result()) return std::unexpected{wait_error::stopped};
-        RONDO_ASSERT(!taken_, "the result of a task is taken by one joiner");
-        taken_ = true;
-        return this->take_expected();
-    }
-
-    task_trace trace() const override {
-        task_trace t = trace_of(flow_, child_.promise());
-        if (t.frames.empty()) t.frames.emplace_back(origin());
-        return t;
-    }
-
-    void let_go() noexcept override {
-        if (!drop()) return;
-        if (this->has_exception() && !taken_) flow_.where().unobserved(this->exception());
-        delete this;
-    }
-
-  private:
-    void finish() noexcept {
-        end();
-        let_go();
-    }
-
-    task_trace describe() const override {
-        return trace_from(*child_.promise(), task_trace::activity::not_begun);
-    }
-    std::coroutine_handle<> on_turn() noexcept override { return child_.start(*this, env_); }
-    std::coroutine_handle<> completed() noexcept override {
-        {
-            task<T> const done{std::move(child_)};
-        }  // parameters are destroyed before anyone joins
-        finish();
-        return std::noop_coroutine();
-    }
-    unwound stopped() noexcept override {
-        child_.forget();
-        finish();
-        return unwound::resume(std::noop_coroutine());
-    }
-
-    task<T> child_;
-    bool taken_ = false;
-};
+using root = root_of<T, joined_root>;
 
 template <class T>
 class join_op : public waiter {
@@ -166,7 +89,12 @@ class join_op : public waiter {
 
 template <class T>
 class [[nodiscard("destroying the handle detaches the task")]] join_handle {
+    using join_op = detail::join_op<T>;
+
   public:
+    // What a join gives; a bounded one has it, or the reason why it ended first.
+    using outcome = std::expected<T, wait_error>;
+
     join_handle(join_handle&& other) noexcept : root_(std::exchange(other.root_, nullptr)) {}
     join_handle& operator=(join_handle&& other) noexcept {
         join_handle{std::move(other)}.swap(*this);
@@ -185,15 +113,28 @@ class [[nodiscard("destroying the handle detaches the task")]] join_handle {
     void request_stop() noexcept { joined().request_stop(); }
     bool ended() const noexcept { return joined().ended(); }
 
-    wait<detail::join_op<T>> join() noexcept { return wait{detail::join_op<T>{joined()}}; }
-    bounded_wait<detail::join_op<T>> join(stop_token token) noexcept {
-        return {detail::join_op<T>{joined()}, token};
+    wait<join_op> join() noexcept { return join_op{joined()}; }
+    bounded_wait<join_op> join(stop_token t) noexcept { return {join_op{joined()}, t}; }
+    bounded_wait<join_op> join_until(time_point d, stop_token t = {}) noexcept {
+        return {join_op{joined()}, {d, t}};
     }
-    bounded_wait<detail::join_op<T>> join_until(time_point deadline, stop_token t = {}) noexcept {
-        return {detail::join_op<T>{joined()}, {deadline, t}};
+    bounded_wait<join_op> join_for(clock::duration d, stop_token t = {}) noexcept {
+        return {join_op{joined()}, {d, t}};
     }
-    std::expected<T, wait_error> blocking_join() {
-        return blocking_wait(detail::join_op<T>{joined()});
+    outcome blocking_join() { return blocking_wait(join_op{joined()}); }
+    std::expected<outcome, wait_error> blocking_join(stop_token t) {
+        return blocking_wait(join_op{joined()}, t);
+    }
+    std::expected<outcome, wait_error> blocking_join_until(time_point d, stop_token t = {}) {
+        return blocking_wait(join_op{joined()}, {d, t});
+    }
+    std::expected<outcome, wait_error> blocking_join_for(clock::duration d, stop_token t = {}) {
+        return blocking_wait(join_op{joined()}, {d, t});
+    }
+    // Nothing while the task has not ended.
+    std::optional<outcome> try_join() {
+        if (!joined().ended()) return std::nullopt;
+        return joined().outcome();
     }
 
   private:
@@ -214,7 +155,10 @@ class [[nodiscard("destroying the handle detaches the task")]] join_handle {
 template <class T>
 join_handle<T> spawn(executor& where, task<T> t, stop_token parent = {}) {
     static_assert(!std::is_reference_v<T>, "a spawned task returns a value or a pointer");
-    return join_handle<T>{*new detail::root<T>{where, std::move(t), parent}};
+    auto* const root = new detail::root<T>{where, std::move(t), parent};
+    join_handle<T> handle{*root};
+    root->begin();
+    return handle;
 }
 
 }  // namespace rondo

@@ -240,6 +240,28 @@ TEST(Spawn, AJoinWithADeadlineOrATokenLeavesTheTaskAlone) {
     EXPECT_EQ(above.blocking_join().value(), 42);
 }
 
+TEST(Spawn, JoinsOfThreadsMayBeBoundedToo) {
+    manual_loop loop;
+    permits p{0};
+    auto handle = spawn(loop, take_and_answer(p));
+    loop.run_ready();
+    stop_source source;
+    source.request_stop();
+    EXPECT_EQ(handle.blocking_join(source.token()), std::unexpected{wait_error::stopped});
+    EXPECT_EQ(handle.blocking_join_for(0s), std::unexpected{wait_error::timed_out});
+    EXPECT_EQ(handle.blocking_join_until(clock::now()), std::unexpected{wait_error::timed_out});
+    auto for_a_while = spawn(loop, [](join_handle<int>& h) -> task<bool> {
+        auto const joined = co_await h.join_for(10ms);
+        co_return joined.has_value();
+    }(handle));
+    loop.advance(10ms);
+    EXPECT_FALSE(for_a_while.blocking_join().value());
+    EXPECT_FALSE(handle.try_join());
+    p.release();
+    loop.run_ready();
+    EXPECT_EQ(handle.try_join().value(), 42);
+}
+
 TEST(Spawn, ABoundedJoinTellsAStoppedTaskFromAStoppedJoin) {
     manual_loop loop;
     permits p{0};

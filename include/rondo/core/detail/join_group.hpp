@@ -1,0 +1,131 @@
+// join_group.hpp: what a join_set and its tasks share; it goes with the last of them.
+//
+// The page at the head of src/core/join_group.cpp has the states of a member.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <source_location>
+
+#include "rondo/core/detail/recycled.hpp"
+#include "rondo/core/detail/root.hpp"
+#include "rondo/core/waiter.hpp"
+
+namespace rondo::detail {
+
+class join_group;
+
+// A task of a set, without its result.
+class join_member : public root_base {
+  public:
+    join_member(executor& where, std::source_location origin, stop_token parent,
+                join_group& group) noexcept
+        : root_base(where, origin, parent), group_(group) {}
+
+  protected:
+    void end() noexcept;
+
+  private:
+    friend join_group;
+    friend class member_list;
+
+    enum class place : std::uint8_t {
+        running,
+        asked,    // runs, and was asked to stop
+        ended,    // waits to be joined
+        outside,  // joined, detached, or not in the set yet
+    };
+
+    join_group& group_;  // until it has ended
+    cell<join_member*> previous_{nullptr};
+    cell<join_member*> next_{nullptr};
+    cell<place> place_{place::outside};
+};
+
+// Intrusive FIFO with O(1) removal; the group's lock synchronises.
+class member_list {
+  public:
+    bool empty() const noexcept { return first_ == nullptr; }
+    join_member* front() const noexcept { return first_; }
+    void push_back(join_member& m) noexcept;
+    void push_front(join_member& m) noexcept;
+    void remove(join_member& m) noexcept;
+
+  private:
+    cell<join_member*> first_{nullptr};
+    cell<join_member*> last_{nullptr};
+};
+
+// A wait in the line of a group.
+class group_op : public waiter {
+  public:
+    enum class wish : std::uint8_t {
+        next,    // a member that has ended, or to hear that there is none
+        silence  // that none runs any more
+    };
+
+    group_op(join_group& group, wish w) noexcept;
+    group_op(group_op&& other) noexcept
+        : waiter(static_cast<waiter&&>(other)), group_(other.group_), wish_(other.wish_) {}
+
+    // What it was granted: null when the set was empty.
+    join_member* member() const noexcept { return member_; }
+
+  protected:
+    join_group& group() const noexcept { return *group_; }
+
+  private:
+    friend join_group;
+
+    join_group* group_;
+    wish wish_;
+    cell<join_member*> member_{nullptr};
+};
+
+class join_group final : public wait_queue, public recycled {
+  public:
+    // For the set, and for each task until it has ended.
+    void hold() noexcept { owners_.fetch_add(1, std::memory_order_relaxed); }
+    void let_go() noexcept;
+
+    std::size_t size() noexcept;
+    bool awaited() noexcept;
+
+    // Before the member begins.
+    void add(join_member& m) noexcept;
+    void stop_all() noexcept;
+    void detach_all() noexcept;
+
+    // Grants it now if it can.
+    bool try_grant(group_op& op) noexcept;
+    // What was granted and not taken is the first to be joined again.
+    void put_back(join_member& m) noexcept;
+    // Drops those that have ended.
+    void drop_ended() noexcept;
+
+  private:
+    friend join_member;
+    using place = join_member::place;
+
+    void ended(join_member& m) noexcept;
+    bool grant(waiter& first) noexcept override;
+    bool grant_next(group_op& op) noexcept;
+    void move(join_member& m, place to) noexcept;
+    member_list& list_at(place p) noexcept;
+    bool none_runs() const noexcept { return running_.empty() && asked_.empty(); }
+    join_member* take(place from) noexcept;
+    void drop_all(place from) noexcept;
+
+    // Under the lock.
+    member_list running_;
+    member_list asked_;
+    member_list ended_;
+    cell<std::size_t> size_;
+
+    atomic<int> owners_{1};
+};
+
+inline group_op::group_op(join_group& group, wish w) noexcept
+    : waiter(group), group_(&group), wish_(w) {}
+
+}  // namespace rondo::detail
