@@ -34,6 +34,7 @@
 //   close / hand_on    what is put back after close_immediate() is returned.
 #include "rondo/fair/detail/engine.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "rondo/core/assert.hpp"
@@ -49,7 +50,7 @@ void door::nobody_waits() noexcept { engine_.nobody_waits_at(*this); }
 
 engine::engine(limits const& l)
     : limits_((require(validate(l)), l)),
-      turns_(l.quantum),
+      turns_(l.quantum, idle_tenants_kept),
       deadlines_(std::chrono::nanoseconds{1}, now()),
       now_(now()) {}
 
@@ -95,7 +96,7 @@ void engine::set_timer(entry& e) noexcept {
 // It needs no room: it was past its deadline when it came.
 void engine::admit_expired(entry& e, aftermath& after) noexcept {
     ++counters_.enqueued;
-    ++counters_.expired;
+    ++ended_[static_cast<std::size_t>(disposition::expired)];
     if (e.handle != 0) handles_.release(std::exchange(e.handle, 0));
     e.end = disposition::expired;
     after.undelivered.push_back(e);
@@ -105,7 +106,9 @@ engine::admission engine::make_room(tenant& t, aftermath& after) noexcept {
     if (t.occupied >= limits_.max_per_tenant && !displace(t, t.when_full, after)) {
         return admission::tenant_full;
     }
-    if (has_spare_room()) return admission::accepted;
+    door const* const d = t.waiting_room;
+    bool const in_line = d != nullptr && d->is_awaited();  // nobody overtakes them
+    if (!in_line && has_spare_room()) return admission::accepted;
     tenant* const from = t.when_full == backpressure::evict_longest ? loads_.longest() : &t;
     if (from == nullptr || !displace(*from, t.when_full, after)) return admission::global_full;
     return admission::accepted;
@@ -215,26 +218,7 @@ void engine::out_of_turn(entry& e, disposition how, aftermath& after) noexcept {
 
 // I2
 void engine::end(entry& e, disposition how, aftermath& after) noexcept {
-    switch (how) {
-        case disposition::delivered:
-            ++counters_.dequeued;
-            break;
-        case disposition::expired:
-            ++counters_.expired;
-            break;
-        case disposition::evicted:
-            ++counters_.evicted;
-            break;
-        case disposition::dropped:
-            ++counters_.displaced;
-            break;
-        case disposition::cancelled:
-            ++counters_.cancelled;
-            break;
-        case disposition::returned:
-            ++counters_.returned;
-            break;
-    }
+    ++ended_[static_cast<std::size_t>(how)];
     e.end = how;
     if (e.has_timer()) deadlines_.cancel(e);
     if (e.handle != 0) handles_.release(std::exchange(e.handle, 0));
@@ -251,7 +235,7 @@ void engine::release(tenant& t, aftermath& after) noexcept {
         static_cast<list_hook&>(*d).unlink();
         call(*d);
     }
-    after.doors = after.doors || !called_.empty() || !hungry_.empty();
+    if (owed_ != 0) after.doors = true;
     if (finished()) tell_watch_ = true;
 }
 
@@ -278,12 +262,8 @@ void engine::release_handle(handle h) noexcept {
 
 // --- time ------------------------------------------------------------------------------------
 
-// I3
-void engine::expire(time_point at, aftermath& after) noexcept {
-    if (at > now_) now_ = at;
-    while (!deadlines_.empty()) {
-        timer_node* const due = deadlines_.pop_expired(now_);
-        if (due == nullptr) return;
+void engine::expire(aftermath& after) noexcept {
+    while (timer_node* const due = deadlines_.pop_expired(now_)) {
         out_of_turn(static_cast<entry&>(*due), disposition::expired, after);
     }
 }
@@ -291,9 +271,11 @@ void engine::expire(time_point at, aftermath& after) noexcept {
 std::size_t engine::advance(time_point now) noexcept {
     std::uint64_t expired = 0;
     change(time_point::min(), [&](aftermath& after) {
-        std::uint64_t const before = counters_.expired;
-        expire(now, after);
-        expired = counters_.expired - before;
+        std::uint64_t& in_all = ended_[static_cast<std::size_t>(disposition::expired)];
+        std::uint64_t const before = in_all;
+        now_ = std::max(now_, now);
+        expire(after);
+        expired = in_all - before;
     });
     return static_cast<std::size_t>(expired);
 }
@@ -375,6 +357,7 @@ void engine::close(closing how) noexcept {
         while (door* const d = full_.pop_front()) call(*d);
         after.doors = true;
         tell_watch_ = true;
+        turns_.keep_none();  // nobody comes back
     });
     if (how == closing::immediate) return_all();
 }
@@ -439,7 +422,14 @@ void engine::settle(aftermath& after) noexcept {
 
 void engine::read(stats& to) noexcept {
     std::lock_guard const guard{lock()};
+    auto const ended = [this](disposition how) { return ended_[static_cast<std::size_t>(how)]; };
     static_cast<counters&>(to) = counters_;
+    to.dequeued = ended(disposition::delivered);
+    to.expired = ended(disposition::expired);
+    to.cancelled = ended(disposition::cancelled);
+    to.evicted = ended(disposition::evicted);
+    to.displaced = ended(disposition::dropped);
+    to.returned = ended(disposition::returned);
     to.queued = live_;
     to.capacity = limits_.max_global;
     to.tenants_active = turns_.active();

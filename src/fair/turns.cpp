@@ -10,7 +10,8 @@
 //               this round.
 //   once        A tenant that has nothing left has had its turn, and loses what credit it has. If
 //               it comes back in the same round it waits for the next one, as one that had stayed.
-//               So it is remembered until the round is over.
+//               So it is remembered until the round is over. (And some are for longer, for nothing
+//               but speed: a tenant that comes back is found, not made.)
 //   wheel       A tenant that cannot pay for its first task knows the round in which it can, and is
 //               put into a wheel under that number; the quanta until then are added when it comes
 //               out. If nobody has a turn in the next round, the first one in the wheel is the
@@ -70,8 +71,8 @@ constexpr std::uint64_t last_round = std::uint64_t{1} << 62;
 
 }  // namespace
 
-turns::turns(std::uint64_t quantum) noexcept
-    : quantum_(quantum), wheel_(std::chrono::nanoseconds{1}, time_point{}) {}
+turns::turns(std::uint64_t quantum, std::size_t keep) noexcept
+    : quantum_(quantum), keep_(keep), wheel_(std::chrono::nanoseconds{1}, time_point{}) {}
 
 // The wheel counts rounds where others count nanoseconds.
 time_point turns::key(std::uint64_t round) noexcept {
@@ -130,12 +131,12 @@ void turns::schedule(tenant& t) noexcept {
     std::uint64_t const quantum = quantum_of(t);
     std::uint64_t const cost = t.tasks_.head()->cost;
     std::uint64_t const missing = cost > t.credit_ ? cost - t.credit_ : 0;
-    std::uint64_t const rounds = missing / quantum + (missing % quantum != 0 ? 1 : 0);
-    t.due_ = round_ + std::max(rounds, std::uint64_t{1});
-    if (rounds <= 1) {
+    if (missing <= quantum) {
+        t.due_ = round_ + 1;
         move(t, next_, place::ring);
         return;
     }
+    t.due_ = round_ + missing / quantum + (missing % quantum != 0 ? 1 : 0);
     take_out(t);
     t.place_ = place::wheel;
     wheel_.insert(t, key(t.due_));
@@ -153,12 +154,14 @@ void turns::move(tenant& t, linked_list<tenant>& to, place p) noexcept {
     take_out(t);
     to.push_back(t);
     t.place_ = p;
+    if (p == place::idle) ++idle_;
 }
 
 void turns::take_out(tenant& t) noexcept {
     if (current_ == &t) current_ = nullptr;
     if (static_cast<list_hook&>(t).linked()) static_cast<list_hook&>(t).unlink();
     if (t.place_ == place::wheel) wheel_.cancel(t);
+    if (t.place_ == place::idle) --idle_;
     t.place_ = place::nowhere;
 }
 
@@ -266,8 +269,9 @@ void turns::reweigh(tenant& t, std::uint32_t weight) noexcept {
 }
 
 tenant* turns::forget() noexcept {
-    while (tenant* const t = forgotten_.pop_front()) {
-        t->place_ = place::nowhere;
+    while (can_forget()) {
+        tenant* const t = unused_.empty() ? forgotten_.front() : unused_.front();
+        take_out(*t);
         if (t->holds_ == 0) return t;
     }
     return nullptr;
@@ -275,7 +279,8 @@ tenant* turns::forget() noexcept {
 
 void turns::let_go(tenant& t) noexcept {
     --t.holds_;
-    if (t.holds_ == 0 && t.place_ == place::nowhere) move(t, forgotten_, place::idle);
+    if (t.holds_ != 0 || t.place_ != place::nowhere) return;
+    move(t, t.active_since_ == 0 ? unused_ : forgotten_, place::idle);
 }
 
 }  // namespace rondo::fair::detail

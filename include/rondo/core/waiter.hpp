@@ -129,9 +129,9 @@ class wait_queue {
         {
             std::lock_guard const guard{lock_};
             change();
-            granted = grant_all();
+            if (has_waiters()) granted = grant_all();
         }
-        wake(granted);
+        if (granted != nullptr) wake(granted);
     }
 
     // The same, but the change is offered first to the waiter last in line.

@@ -34,6 +34,9 @@ struct entitlement {
 inline constexpr std::uint32_t max_weight = 1'000'000;
 inline constexpr std::uint64_t max_quantum = 1'000'000'000'000;
 inline constexpr std::size_t max_shards = 4096;
+// So many tenants without tasks are remembered, those of late: one that comes back is quickly
+// found.
+inline constexpr std::size_t idle_tenants_kept = checked_build ? 1 : 1024;
 
 // The part of a config that does not depend on the type of keys.
 struct limits {
@@ -55,7 +58,7 @@ struct limits {
 template <class Key>
 struct config : limits {
     // Tenants that are known beforehand, and what to do with the others; called outside all locks,
-    // when a tenant becomes active that was not remembered.
+    // when a tenant comes that is not remembered. (A tenant whose weight changes: set_weight().)
     std::vector<std::pair<Key, entitlement>> tenants = {};
     std::function<entitlement(Key const&)> entitlement_of = {};
 };

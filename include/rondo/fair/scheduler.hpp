@@ -29,8 +29,8 @@
 //                validate() answers without throwing. std::bad_alloc; what entitlement_of throws.
 //                The task is lost then with the exception. Payloads and keys must move without
 //                throwing; the observer must not throw.
-// Allocation     one block for a task, one for a tenant while it is remembered: until the round is
-//                over in which it had its last turn. A dequeue allocates nothing.
+// Allocation     one block for a task, one for a tenant while it is remembered: as long as it has
+//                tasks, or is one of the last 1024 that had. A dequeue allocates nothing.
 // Lifetime       it outlives its waits. Its destructor closes it: what is queued is returned.
 // Example        examples/fair/worker_pool.cpp, async_dispatcher.cpp
 #pragma once
@@ -61,6 +61,7 @@ class scheduler {
     static_assert(tenant_key<Key>);
 
     using shared = detail::store<T, Key>;
+    using node = detail::task_node<T, Key>;
     using enqueue_op = detail::enqueue_op<T, Key>;
     using dequeue_op = detail::dequeue_op<T, Key>;
     using earlier_op = detail::deadline_watch::earlier_op;
@@ -108,22 +109,21 @@ class scheduler {
         return {wait_for_room(k, p, t), {d, s}};
     }
     enqueue_result<T> blocking_enqueue(Key k, T p, terms const& t = {}, stop_token s = {}) {
-        return blocking_wait(wait_for_room(k, p, t), {patience_, s});
+        return blocking_enqueue(k, p, t, {patience_, s});
     }
     enqueue_result<T> blocking_enqueue_until(Key k, T p, time_point d, terms const& t = {},
                                              stop_token s = {}) {
-        return blocking_wait(wait_for_room(k, p, t), {d, s});
+        return blocking_enqueue(k, p, t, {d, s});
     }
     enqueue_result<T> blocking_enqueue_for(Key k, T p, clock::duration d, terms const& t = {},
                                            stop_token s = {}) {
-        return blocking_wait(wait_for_room(k, p, t), {d, s});
+        return blocking_enqueue(k, p, t, {d, s});
     }
 
     // --- consumers ---
 
     std::expected<task, try_dequeue_error> try_dequeue() noexcept {
         bool closed = false;
-        using node = detail::task_node<T, Key>;
         std::unique_ptr<node> const next{static_cast<node*>(store_.take(closed))};
         if (next != nullptr) return next->deliver();
         return std::unexpected{closed ? try_dequeue_error::closed : try_dequeue_error::empty};
@@ -187,13 +187,23 @@ class scheduler {
 
   private:
     enqueue_op wait_for_room(Key& tenant, T& payload, terms const& t) {
-        auto fresh = shared::make(std::move(tenant), std::move(payload), t);
+        return wait_for_room(shared::make(std::move(tenant), std::move(payload), t));
+    }
+    enqueue_op wait_for_room(std::unique_ptr<node> fresh) {
         auto& at = store_.enter(fresh->key);
         return enqueue_op{store_, at, std::move(fresh)};
     }
-    refused<T> refuse(enqueue_error why, detail::task_node<T, Key>& node) noexcept {
+    enqueue_result<T> blocking_enqueue(Key& tenant, T& payload, terms const& t,
+                                       wait_bounds const& bounds) {
+        auto fresh = shared::make(std::move(tenant), std::move(payload), t);
+        auto const why = store_.enqueue(fresh);
+        if (!why) return {};
+        if (*why == enqueue_error::closed) return std::unexpected{refuse(*why, *fresh)};
+        return blocking_wait(wait_for_room(std::move(fresh)), bounds);
+    }
+    refused<T> refuse(enqueue_error why, node& kept) noexcept {
         store_.count_refusal(why);
-        return {why, std::move(node.payload)};
+        return {why, std::move(kept.payload)};
     }
 
     clock::duration patience_;

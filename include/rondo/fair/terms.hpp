@@ -1,6 +1,7 @@
 // terms.hpp: on what terms a task is queued, and what can become of it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "rondo/core/policy.hpp"
@@ -29,5 +30,7 @@ enum class disposition : std::uint8_t {
     cancelled,  // by its handle
     returned,   // the scheduler was closed before its turn
 };
+
+inline constexpr std::size_t dispositions = 6;
 
 }  // namespace rondo::fair

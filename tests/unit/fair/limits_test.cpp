@@ -261,7 +261,29 @@ TEST(FairLimits, AStoppedProducerThatWasLetInGivesItsPlaceBack) {
     loop.run_ready();
     EXPECT_TRUE(waits.blocking_join()->has_value());
     EXPECT_EQ(s.drain(), (std::vector{2}));
-    EXPECT_EQ(s.queue.stats().tenants_known, 0U);
+    s.queue.close();
+    EXPECT_EQ(s.queue.stats().tenants_known, 0U);  // nobody holds one
+}
+
+TEST(FairLimits, NobodyTakesThePlaceThatAProducerOfTheSameTenantWaitsFor) {
+    manual_loop loop;
+    std::vector<enqueue_error> refused;
+    numbers* self = nullptr;
+    numbers q{room_for(10, 1, backpressure::wait), [&](disposition, numbers::task const&) {
+                  auto const hurries = self->enqueue("a", 3);  // before the other is let in
+                  if (!hurries) refused.push_back(hurries.error().why);
+              }};
+    self = &q;
+    auto const first = q.enqueue_with_handle("a", 1);
+    ASSERT_TRUE(first);
+    auto waits = spawn(loop, produce(q, "a", 2));
+    loop.run_ready();
+    EXPECT_EQ(q.cancel(*first), cancel_result::cancelled);
+    loop.run_ready();
+    EXPECT_TRUE(waits.blocking_join()->has_value());
+    EXPECT_EQ(refused.size(), 1U);
+    EXPECT_EQ(q.try_dequeue()->payload, 2);
+    q.close();
 }
 
 TEST(FairLimits, ProducersThatWaitAreToldWhenItIsClosed) {

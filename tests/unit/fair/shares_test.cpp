@@ -156,7 +156,7 @@ TEST(Fair, Invariant6CloseDrainAdmitsNothingNewAndDrainsToTheLast) {
 std::vector<std::uint64_t> colliding(std::size_t how_many) {
     std::vector<std::uint64_t> keys;
     for (std::uint64_t key = 0; keys.size() < how_many; ++key) {
-        if ((key_hash<std::uint64_t>{}(key) >> 32U) % 16 == 3) keys.push_back(key);
+        if (key_hash<std::uint64_t>{}(key) >> 60U == 3) keys.push_back(key);
     }
     return keys;
 }
@@ -358,6 +358,8 @@ TEST(FairScale, AMillionTenantsOverTimeLeaveNothingBehind) {
         if (who % 50'000 == 0) most = std::max(most, q.stats().tenants_known);
     }
     EXPECT_LE(most, 2'000U);
+    EXPECT_EQ(q.stats().tenants_known, idle_tenants_kept);
+    q.close();
     EXPECT_EQ(q.stats().tenants_known, 0U);
 }
 
@@ -367,7 +369,31 @@ TEST(FairScale, ManyTenantsAtOnceAreForgottenWhenTheyAreServed) {
     EXPECT_EQ(q.stats().tenants_known, 100'000U);
     while (q.try_dequeue()) {
     }
+    EXPECT_EQ(q.stats().tenants_known, idle_tenants_kept);
+    q.close();
     EXPECT_EQ(q.stats().tenants_known, 0U);
+}
+
+TEST(FairScale, OneOfTheLastTenantsThatComesBackIsNotAskedAboutAgain) {
+    auto c = ample();
+    int asked = 0;
+    c.entitlement_of = [&](std::uint64_t) {
+        ++asked;
+        return entitlement{};
+    };
+    queue q{std::move(c)};
+    auto const visit = [&q](std::uint64_t from, std::uint64_t to) {
+        for (std::uint64_t who = from; who < to; ++who) {
+            ASSERT_TRUE(q.enqueue(who, 0));
+            ASSERT_TRUE(q.try_dequeue());
+        }
+    };
+    visit(0, idle_tenants_kept);
+    visit(0, idle_tenants_kept);
+    EXPECT_EQ(asked, int{idle_tenants_kept});
+    visit(idle_tenants_kept, 2 * idle_tenants_kept);
+    visit(0, 1);  // it has made room for them
+    EXPECT_EQ(asked, 2 * int{idle_tenants_kept} + 1);
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 
 #include "rondo/core/waiter.hpp"
 #include "rondo/fair/detail/linked_list.hpp"
@@ -33,10 +32,8 @@ class door final : public wait_queue, public list_hook {
     door(engine& e, tenant& t) noexcept : engine_(e), tenant_(t) {}
 
     tenant& of() const noexcept { return tenant_; }
-    bool awaited() noexcept {
-        std::lock_guard const guard{lock()};
-        return has_waiters();
-    }
+    // Somebody waits, or is being let in. Under the engine's lock.
+    bool is_awaited() const noexcept { return list_hook::linked() || opening_; }
     // Lets in whoever there is room for.
     void open() noexcept {
         serve([] {});

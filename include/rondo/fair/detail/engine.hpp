@@ -5,6 +5,7 @@
 // invariants and races is the head of src/fair/engine.cpp.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -27,8 +28,8 @@ class engine : public wait_queue {
   public:
     // What one operation leaves to do when the lock is free.
     struct aftermath {
-        linked_list<entry> undelivered;
-        linked_list<tenant> forgotten;
+        chain<entry> undelivered;
+        chain<tenant> forgotten;
         bool more_forgotten = false;
         bool doors = false;
         bool earlier_deadline = false;
@@ -58,7 +59,7 @@ class engine : public wait_queue {
         bool in_hand_ = false;  // granted, and not taken yet
     };
 
-    enum class admission : std::uint8_t { accepted, no_tenant, global_full, tenant_full, closed };
+    enum class admission : std::uint8_t { undecided, accepted, global_full, tenant_full, closed };
     enum class closing : std::uint8_t { open, drain, immediate };
 
     explicit engine(limits const& l);
@@ -72,7 +73,8 @@ class engine : public wait_queue {
     void change(time_point at, Change f) noexcept {
         aftermath after;
         serve([&] {
-            expire(at, after);
+            if (at > now_) now_ = at;
+            if (!deadlines_.empty()) expire(after);  // I3
             f(after);
             if (turns_.can_forget()) forget(after, few);
             after.earlier_deadline = std::exchange(tell_watch_, false);
@@ -141,7 +143,7 @@ class engine : public wait_queue {
     bool has_spare_room() const noexcept { return occupied_ + owed_ < limits_.max_global; }
 
     void call(door& d) noexcept;
-    void expire(time_point at, aftermath& after) noexcept;
+    void expire(aftermath& after) noexcept;
     void forget(aftermath& after, int how_many) noexcept;
     bool displace(tenant& t, backpressure how, aftermath& after) noexcept;
     admission make_room(tenant& t, aftermath& after) noexcept;
@@ -174,7 +176,8 @@ class engine : public wait_queue {
     cell<std::size_t> occupied_;  // what max_global counts; see tenant::occupied
     std::size_t live_ = 0;
     std::size_t known_ = 0;
-    counters counters_;
+    counters counters_;  // but for what has ended:
+    std::array<std::uint64_t, dispositions> ended_{};
     histogram queue_time_;
 };
 

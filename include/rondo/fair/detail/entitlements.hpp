@@ -25,10 +25,11 @@ class entitlements {
     }
 
     // Calls the user's function, if it comes to that; throws what it throws, and
-    // std::invalid_argument when what it says cannot be.
-    entitlement of(Key const& key) const {
+    // std::invalid_argument when what it says cannot be. `weights_set`: some were, by set_weight().
+    entitlement of(Key const& key, bool weights_set = true) const {
         entitlement e = configured(key);
         if (!e.when_full) e.when_full = otherwise_.when_full;
+        if (!weights_set) return e;
         std::lock_guard const guard{lock_};
         auto const set = weights_.find(key);
         if (set != weights_.end()) e.weight = set->second;
@@ -46,8 +47,10 @@ class entitlements {
 
   private:
     entitlement configured(Key const& key) const {
-        auto const known = known_.find(key);
-        if (known != known_.end()) return known->second;
+        if (!known_.empty()) {
+            auto const known = known_.find(key);
+            if (known != known_.end()) return known->second;
+        }
         if (!function_) return otherwise_;
         entitlement const e = function_(key);
         require(validate(e));

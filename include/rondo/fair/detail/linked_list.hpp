@@ -22,6 +22,8 @@ class list_hook {
   private:
     template <class T>
     friend class linked_list;
+    template <class T>
+    friend class chain;
 
     list_hook* previous_ = nullptr;
     list_hook* next_ = nullptr;
@@ -69,6 +71,31 @@ class linked_list {
     }
 
     list_hook end_;
+};
+
+// Nodes on their way from one place to another, first in, first out: cheaper to make than a list.
+// One that is in it cannot leave by itself.
+template <class T>
+class chain {
+  public:
+    bool empty() const noexcept { return first_ == nullptr; }
+    void push_back(T& node) noexcept {
+        list_hook& hook = node;
+        RONDO_ASSERT(!hook.linked(), "a node is in one list at a time");
+        (first_ == nullptr ? first_ : last_->next_) = &hook;
+        last_ = &hook;
+    }
+    T* pop_front() noexcept {
+        if (first_ == nullptr) return nullptr;
+        list_hook* const first = first_;
+        first_ = first->next_;
+        first->next_ = nullptr;
+        return static_cast<T*>(first);
+    }
+
+  private:
+    list_hook* first_ = nullptr;
+    list_hook* last_ = nullptr;  // if there is a first one
 };
 
 }  // namespace rondo::fair::detail

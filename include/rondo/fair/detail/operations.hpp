@@ -45,9 +45,8 @@ class enqueue_op : public producer {
         if (tenant_ != nullptr) store_->leave(*tenant_);
     }
 
-    bool ready() noexcept {  // the tenant is there: nothing is made
-        if (tenant_->waiting_room->awaited()) return false;
-        why_ = store_->enqueue(task_);
+    bool ready() noexcept {
+        why_ = store_->enqueue_held(task_, tenant_);
         tried_ = !why_ || why_ == enqueue_error::closed;
         return tried_;
     }

@@ -41,7 +41,8 @@ class store final : public engine {
     ~store() { close(closing::immediate); }
 
     static std::unique_ptr<node> make(Key&& key, T&& payload, terms const& t) {
-        require(validate(t));
+        if (t.cost == 0 || t.cost > max_cost) [[unlikely]]
+            require(validate(t));
         return std::make_unique<node>(std::move(key), std::move(payload), t);
     }
 
@@ -50,25 +51,36 @@ class store final : public engine {
     std::optional<enqueue_error> enqueue(std::unique_ptr<node>& task,
                                          std::optional<handle> name = {}) {
         node& e = *task;
-        admission result = admission::closed;
-        at(
-            e.key,
-            [&](aftermath& after) {
-                if (!is_open()) return true;
-                if (time() <= e.expires) return false;
-                accept(e, name, result);
-                admit_expired(e, after);
-                return true;
-            },
-            [&](tenant_node& t, aftermath& after) {
-                result = admit(t, e, after);
-                if (result == admission::accepted) accept(e, name, result);
+        std::size_t const hash = key_hash<Key>{}(e.key);
+        time_point const begin = now();
+        newcomer fresh;
+        admission result = admission::undecided;
+        for (;;) {
+            change(begin, [&](aftermath& after) {
+                if (name) handles().name(*name, e);
+                result = greet(e, after);
+                if (result != admission::undecided) return;
+                tenant_node* const t = find_or_add(e.key, hash, fresh);
+                if (t == nullptr) return;
+                result = admit(*t, e, after);
+                if (fresh.added) let_go(*t);
             });
-        if (result == admission::accepted) {
-            (void)task.release();  // NOLINT(bugprone-unused-return-value): it is the engine's now
-            return std::nullopt;
+            if (result != admission::undecided) return settled(task, result);
+            fresh.node = make_tenant(e.key, hash, fresh);
         }
-        return reason(result);
+    }
+    // The same for who holds the tenant; lets go of it when it is decided.
+    std::optional<enqueue_error> enqueue_held(std::unique_ptr<node>& task,
+                                              tenant_node*& t) noexcept {
+        admission result = admission::undecided;
+        change(now(), [&](aftermath& after) {
+            result = greet(*task, after);
+            if (result == admission::undecided) result = admit(*t, *task, after);
+            if (result == admission::accepted || result == admission::closed) {
+                let_go(*std::exchange(t, nullptr));
+            }
+        });
+        return settled(task, result);
     }
     // The same for a task that has a place reserved, or was let in because it is closed.
     std::optional<enqueue_error> bring(std::unique_ptr<node>& task, tenant_node& t, bool reserved) {
@@ -91,26 +103,22 @@ class store final : public engine {
 
     // The tenant of this key, with a door, held.
     tenant_node& enter(Key const& key) {
-        tenant_node* found = nullptr;
-        at(
-            key, [](aftermath&) { return false; },
-            [&](tenant_node& t, aftermath&) {
-                hold(t);
-                found = &t;
+        std::size_t const hash = key_hash<Key>{}(key);
+        newcomer fresh;
+        tenant_node* t = nullptr;
+        bool has_door = false;
+        for (;;) {
+            change(time_point::min(), [&](aftermath&) {
+                t = find_or_add(key, hash, fresh);
+                if (t == nullptr) return;
+                if (!fresh.added) hold(*t);
+                has_door = t->own_door != nullptr;
             });
-        std::unique_ptr<door> fresh;
-        try {
-            fresh = std::make_unique<door>(*this, *found);
-        } catch (...) {
-            leave(*found);
-            throw;
+            if (t != nullptr) break;
+            fresh.node = make_tenant(key, hash, fresh);
         }
-        std::lock_guard const guard{lock()};
-        if (found->own_door == nullptr) {
-            found->own_door = std::move(fresh);
-            found->waiting_room = found->own_door.get();
-        }
-        return *found;
+        if (!has_door) add_door(*t);
+        return *t;
     }
     void leave(tenant_node& t) noexcept {
         change(now(), [&](aftermath&) { let_go(t); });
@@ -130,40 +138,56 @@ class store final : public engine {
     }
 
   private:
-    // Runs f(tenant&, aftermath&) under the lock with the tenant of this key, which is made if need
-    // be; but first early(aftermath&), and if that is true nothing more.
-    template <class Early, class F>
-    void at(Key const& key, Early early, F f) {
-        std::size_t const hash = key_hash<Key>{}(key);
-        std::unique_ptr<tenant_node> fresh;
-        std::size_t weights = 0;  // as it was made with
-        time_point const begin = now();
-        bool done = false;
-        while (!done) {
-            change(begin, [&](aftermath& after) {
-                done = early(after);
-                if (done) return;
-                tenant_node* t = tenants_.find(key, hash);
-                bool const makes = t == nullptr;
-                if (makes) {
-                    if (fresh == nullptr || weights != weights_) {
-                        weights = weights_;
-                        return;
-                    }
-                    t = fresh.release();
-                    tenants_.insert(*t);
-                    adopt(*t);
-                }
-                done = true;
-                f(*t, after);
-                if (makes) let_go(*t);
-            });
-            if (!done) fresh = std::make_unique<tenant_node>(key, hash, entitlements_.of(key));
-        }
+    // A tenant that is made without the lock, for the case that there is none under it.
+    struct newcomer {
+        std::unique_ptr<tenant_node> node;
+        std::size_t weights = 0;  // those of which it was made
+        bool added = false;
+    };
+
+    std::unique_ptr<tenant_node> make_tenant(Key const& key, std::size_t hash,
+                                             newcomer const& fresh) const {
+        return std::make_unique<tenant_node>(key, hash, entitlements_.of(key, fresh.weights != 0));
     }
-    void accept(node& e, std::optional<handle> name, admission& result) noexcept {
-        if (name) handles().name(*name, e);
-        result = admission::accepted;
+    // Under the lock. Null: one has to be made first. One that was added is held.
+    tenant_node* find_or_add(Key const& key, std::size_t hash, newcomer& fresh) noexcept {
+        if (tenant_node* const known = tenants_.find(key, hash)) return known;
+        if (fresh.node == nullptr || fresh.weights != weights_) {
+            fresh.weights = weights_;
+            return nullptr;
+        }
+        tenant_node* const t = fresh.node.release();
+        fresh.added = true;
+        tenants_.insert(*t);
+        adopt(*t);
+        return t;
+    }
+    // It is held.
+    void add_door(tenant_node& t) {
+        std::unique_ptr<door> fresh;
+        try {
+            fresh = std::make_unique<door>(*this, t);
+        } catch (...) {
+            leave(t);
+            throw;
+        }
+        std::lock_guard const guard{lock()};
+        if (t.own_door != nullptr) return;
+        t.own_door = std::move(fresh);
+        t.waiting_room = t.own_door.get();
+    }
+    // What does not depend on room: the scheduler is closed, or the task is late.
+    admission greet(node& e, aftermath& after) noexcept {
+        if (!is_open()) return admission::closed;
+        if (time() <= e.expires) return admission::undecided;
+        admit_expired(e, after);
+        return admission::accepted;
+    }
+    static std::optional<enqueue_error> settled(std::unique_ptr<node>& task,
+                                                admission result) noexcept {
+        if (result != admission::accepted) return reason(result);
+        (void)task.release();  // NOLINT(bugprone-unused-return-value): it is the engine's now
+        return std::nullopt;
     }
     static enqueue_error reason(admission why) noexcept {
         if (why == admission::global_full) return enqueue_error::rejected_global;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <new>
 #include <utility>
@@ -40,7 +41,8 @@ class tenant_map {
     explicit tenant_map(std::size_t shards) : shards_(shards) {}
 
     node* find(Key const& key, std::size_t hash) const noexcept {
-        node* n = shard(hash).buckets[shard(hash).bucket(hash)];
+        table const& t = shard(hash);
+        node* n = t.buckets[t.bucket(hash)];
         while (n != nullptr && !(n->hash == hash && n->key == key)) n = n->beside;
         return n;
     }
@@ -87,8 +89,10 @@ class tenant_map {
         }
     };
 
-    // The upper half of the hash: the lower one chooses the bucket.
-    std::size_t index(std::size_t hash) const noexcept { return (hash >> 32U) % shards_.size(); }
+    // The upper half of the hash, as a part of the whole: the lower one chooses the bucket.
+    std::size_t index(std::size_t hash) const noexcept {
+        return static_cast<std::size_t>(((std::uint64_t{hash} >> 32U) * shards_.size()) >> 32U);
+    }
     table& shard(std::size_t hash) noexcept { return shards_[index(hash)]; }
     table const& shard(std::size_t hash) const noexcept { return shards_[index(hash)]; }
 

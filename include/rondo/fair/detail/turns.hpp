@@ -26,7 +26,8 @@ namespace rondo::fair::detail {
 
 class turns {
   public:
-    explicit turns(std::uint64_t quantum) noexcept;
+    // `keep`: so many tenants are not forgotten when they are idle, those of late.
+    explicit turns(std::uint64_t quantum, std::size_t keep = 0) noexcept;
 
     bool empty() const noexcept { return active_ == 0; }
     std::size_t active() const noexcept { return active_; }
@@ -41,10 +42,13 @@ class turns {
 
     void reweigh(tenant& t, std::uint32_t weight) noexcept;
 
-    // A tenant that has nothing queued, and of which nothing need be remembered; null if none.
-    // While it is held it is not forgotten.
+    // A tenant that has nothing queued, and of which nothing need be remembered; null if none, or
+    // if it is one of those to keep. While it is held it is not forgotten.
     tenant* forget() noexcept;
-    bool can_forget() const noexcept { return !forgotten_.empty(); }
+    bool can_forget() const noexcept {
+        return !unused_.empty() || (idle_ > keep_ && !forgotten_.empty());
+    }
+    void keep_none() noexcept { keep_ = 0; }
     static void hold(tenant& t) noexcept { ++t.holds_; }
     void let_go(tenant& t) noexcept;
 
@@ -86,6 +90,8 @@ class turns {
     std::uint64_t activations_ = 0;
     std::uint64_t steps_ = 0;
     std::size_t active_ = 0;
+    std::size_t idle_ = 0;
+    std::size_t keep_;
     std::uint32_t front_turns_ = 0;
 
     tenant* current_ = nullptr;  // who has begun its turn, and is in turn_
@@ -93,7 +99,8 @@ class turns {
     linked_list<tenant> turn_;       // the ring: those of this round,
     linked_list<tenant> next_;       // and those of the next
     linked_list<tenant> resting_;    // idle, and have had their turn in this round
-    linked_list<tenant> forgotten_;  // idle
+    linked_list<tenant> forgotten_;  // idle: to be forgotten, the first one first
+    linked_list<tenant> unused_;     // the same, but they never had a task, and are not kept
     timer_wheel wheel_;
 };
 
