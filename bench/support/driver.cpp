@@ -68,6 +68,7 @@ char const* packages_for(std::string const& program) {
         {"asio_peer", "libboost1.81-dev"},
         {"tbb_peer", "libtbb-dev"},
         {"moodycamel_peer", "libconcurrentqueue-dev"},
+        {"caf_peer", "libcaf-dev"},
     };
     auto const found = packages.find(program);
     return found != packages.end() ? found->second : "nothing: it should have been built";

@@ -9,8 +9,8 @@
 //                with a tenth of its operations. What is printed is the median.
 // Pinned         the rounds of a workload with threads are repeated, three at most, with the whole
 //                process on one processor: what it costs when nothing passes between cores.
-// Co-located     one thread did over nine tenths of the operations: such a run is to be compared
-//                with others that are, or with the pinned one.
+//                Co-located     one thread did over nine tenths of the operations: such a run is to
+//                be compared with others that are, or with the pinned one.
 // Missing        a peer that was not built is reported in one line, with the packages it needs.
 #pragma once
 

@@ -1,0 +1,250 @@
+// spawn.hpp: begin an actor: a task that receives the messages of one mailbox, one at a time.
+//
+//   auto [account, life] = actor::spawn<account_actor>(pool);
+//   (void)co_await account.tell(deposit{100});
+//   life.drain();
+//   actor::ended const end = *co_await life.join();         // end.received == 1
+//
+// Guarantee      receive() is called for one message after the other, in the order in which they
+//                were told, never two at once; also when it is a coroutine that waits. All of an
+//                actor, its construction and destruction too, happens on its executor.
+// Failure        an exception that leaves receive(), or the making of the actor, ends this actor
+//                object and no other. The message is lost, and who asked hears `unanswered`. By
+//                `restarts` a new object is made, which goes on with the same mailbox; or the
+//                actor gives up: the mailbox is closed, and what is in it is destroyed. Each
+//                failure goes to options::failed, or else to executor::unobserved().
+// Drain          accepts nothing more, receives what was told before, then ends.
+// Stop           ends the actor at its next wait, also in the middle of a message, like every task;
+//                what is in the mailbox is destroyed, and those who asked hear `unanswered`.
+// Handle         destroying it drains the actor and lets it run to its end unobserved.
+// Bounds         the mailbox has room for options::mailbox messages; tellers wait.
+// Thread safety  every member of a handle but moves may be called concurrently; one joins.
+// Lifetime       the executor outlives the actor and its handle.
+// Example        examples/actor/bank.cpp
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <expected>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <variant>
+
+#include "rondo/actor/address.hpp"
+#include "rondo/actor/detail/letter.hpp"
+#include "rondo/actor/message.hpp"
+#include "rondo/actor/restarts.hpp"
+#include "rondo/core/executor.hpp"
+#include "rondo/core/spawn.hpp"
+#include "rondo/core/task.hpp"
+#include "rondo/core/this_task.hpp"
+#include "rondo/sync/mpsc.hpp"
+
+namespace rondo::actor {
+
+enum class after_failure : std::uint8_t { begins_again, gives_up };
+
+struct options {
+    std::size_t mailbox = 64;
+    actor::restarts restarts{};
+    // Called on the actor's executor; must not throw.
+    std::function<void(std::exception_ptr, after_failure)> failed{};
+};
+
+// How an actor ended that was not stopped.
+struct ended {
+    std::exception_ptr failure;  // null: it was drained
+    std::uint64_t received = 0;  // messages, those that failed too
+    unsigned restarts = 0;
+};
+
+// What an actor has done so far.
+struct progress {
+    std::uint64_t received;
+    unsigned restarts;
+    std::size_t waiting;  // messages in its mailbox
+};
+
+namespace detail {
+
+// What the actor has in common with its handle while it lives.
+class inbox_base {
+  public:
+    virtual ~inbox_base() = default;
+    virtual void close() noexcept = 0;
+    virtual std::size_t waiting() const noexcept = 0;
+
+    actor::progress so_far() const noexcept {
+        // relaxed: numbers to look at
+        return {received_.load(std::memory_order_relaxed),
+                restarts_.load(std::memory_order_relaxed), waiting()};
+    }
+    void count_message() noexcept { received_.fetch_add(1, std::memory_order_relaxed); }
+    void count_restart() noexcept { restarts_.fetch_add(1, std::memory_order_relaxed); }
+
+  private:
+    atomic<std::uint64_t> received_{0};
+    atomic<unsigned> restarts_{0};
+};
+
+template <class Letters>
+class inbox final : public inbox_base {
+  public:
+    explicit inbox(Letters l) noexcept : letters(std::move(l)) {}
+    void close() noexcept override { letters.close(); }
+    std::size_t waiting() const noexcept override { return letters.len(); }
+
+    Letters letters;
+};
+
+// One actor, through all its restarts.
+template <behaviour A, class Make, class Letters>
+class life {
+  public:
+    life(std::shared_ptr<inbox<Letters>> in, address_of<A> self, Make make, options chosen)
+        : inbox_(std::move(in)),
+          self_(std::move(self)),
+          make_(std::move(make)),
+          options_(std::move(chosen)) {}
+
+    task<ended> lead() {
+        environment const& here = co_await this_environment();
+        restart_limit limit{options_.restarts};
+        for (;;) {
+            std::exception_ptr failure;
+            try {
+                co_await receive_all();
+            } catch (...) {
+                failure = std::current_exception();
+            }
+            std::optional<clock::duration> delay;
+            if (failure) {
+                delay = limit.next(here.timers().now());
+                report(failure, delay ? after_failure::begins_again : after_failure::gives_up,
+                       *here.where);
+            }
+            if (!delay) co_return end(std::move(failure));
+            inbox_->count_restart();
+            co_await sleep_for(*delay);
+        }
+    }
+
+  private:
+    // Returns when the mailbox is closed and empty.
+    task<void> receive_all() {
+        A actor = make();
+        for (;;) {
+            auto next = co_await inbox_->letters.recv();
+            if (!next) co_return;
+            inbox_->count_message();
+            std::optional<task<void>> rest =
+                std::visit([&actor](auto& it) { return deliver(actor, it); }, *next);
+            if (rest) co_await std::move(*rest);
+        }
+    }
+
+    A make() {
+        if constexpr (std::invocable<Make&, address_of<A>>) {
+            return make_(self_);
+        } else {
+            return make_();
+        }
+    }
+
+    void report(std::exception_ptr failure, after_failure then, executor& where) const {
+        if (options_.failed) {
+            options_.failed(std::move(failure), then);
+        } else {
+            where.unobserved(std::move(failure));
+        }
+    }
+
+    ended end(std::exception_ptr failure) const noexcept {
+        actor::progress const all = inbox_->so_far();
+        return {std::move(failure), all.received, all.restarts};
+    }
+
+    std::shared_ptr<inbox<Letters>> inbox_;
+    address_of<A> self_;
+    Make make_;
+    options options_;
+};
+
+template <class Life>
+task<ended> lead(Life l) {
+    co_return co_await l.lead();
+}
+
+}  // namespace detail
+
+class [[nodiscard("destroying the handle drains the actor")]] handle {
+    using join_op = rondo::detail::join_op<ended>;
+
+  public:
+    handle(std::weak_ptr<detail::inbox_base> inbox, join_handle<ended> running) noexcept
+        : inbox_(std::move(inbox)), running_(std::move(running)) {}
+    handle(handle&&) noexcept = default;
+    handle& operator=(handle&& other) noexcept {
+        drain();
+        inbox_ = std::move(other.inbox_);
+        running_ = std::move(other.running_);
+        return *this;
+    }
+    ~handle() { drain(); }
+
+    void drain() noexcept {
+        if (auto const in = inbox_.lock()) in->close();
+    }
+    void request_stop() noexcept { running_.request_stop(); }
+    bool has_ended() const noexcept { return running_.ended(); }
+    // Nothing when it has ended; join() says more then.
+    std::optional<actor::progress> progress() const noexcept {
+        if (auto const in = inbox_.lock()) return in->so_far();
+        return std::nullopt;
+    }
+
+    // Waits for the end. The error `stopped`: the actor was stopped, or this wait.
+    wait<join_op> join() noexcept { return running_.join(); }
+    bounded_wait<join_op> join(stop_token t) noexcept { return running_.join(t); }
+    bounded_wait<join_op> join_until(time_point d, stop_token t = {}) noexcept {
+        return running_.join_until(d, t);
+    }
+    std::expected<ended, wait_error> blocking_join() { return running_.blocking_join(); }
+
+  private:
+    std::weak_ptr<detail::inbox_base> inbox_;
+    join_handle<ended> running_;
+};
+
+template <class A>
+struct spawned {
+    address_of<A> address;
+    handle life;
+};
+
+// Begins an actor on `where`, never inside spawn(). make() gives the object, or make(address) if it
+// wants to know its own; it is called again for each restart. The parent token, if there is one, is
+// followed as by every spawned task.
+template <behaviour A, class Make>
+spawned<A> spawn(executor& where, Make make, options chosen = {}, stop_token parent = {}) {
+    auto ends = mpsc::channel<typename address_of<A>::any_letter>(chosen.mailbox);
+    using letters = decltype(ends.receiver);
+    auto in = std::make_shared<detail::inbox<letters>>(std::move(ends.receiver));
+    address_of<A> self{std::move(ends.sender)};
+    detail::life<A, Make, letters> l{in, self, std::move(make), std::move(chosen)};
+    std::weak_ptr<detail::inbox_base> const seen = in;
+    in.reset();
+    return {std::move(self), handle{seen, rondo::spawn(where, detail::lead(std::move(l)), parent)}};
+}
+
+template <behaviour A>
+requires std::default_initializable<A>
+spawned<A> spawn(executor& where, options chosen = {}, stop_token parent = {}) {
+    return spawn<A>(where, [] { return A{}; }, std::move(chosen), parent);
+}
+
+}  // namespace rondo::actor

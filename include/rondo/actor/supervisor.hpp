@@ -1,0 +1,118 @@
+// supervisor.hpp: actors that belong together: begun, watched and ended as one.
+//
+//   actor::supervisor shop{pool, actor::when_one_gives_up::stop_all};
+//   auto till = shop.start<till_actor>("till", {.restarts = {.at_most = 3}});
+//   auto shelf = shop.start<shelf_actor>("shelf", [till] { return shelf_actor{till}; });
+//   ...
+//   shop.drain();
+//   for (actor::obituary const& o : co_await shop.join()) log(o.name, o.why);
+//
+// Guarantee      an actor that fails is begun again as its own `restarts` say, and the others do
+//                not notice. When it gives up, the others go on, or all are stopped: as chosen.
+// Drain, stop    of all actors, in the order in which they were started; one that is started
+//                afterwards is drained or stopped at once.
+// Join           ends when no actor is left, and says how each ended, in the order of their start;
+//                until then the supervisor remembers each. A join that is stopped loses nothing:
+//                the next one goes on. All must have ended before the supervisor is destroyed.
+// Thread safety  every member but the destructor may be called concurrently; one joins.
+// Lifetime       the executor outlives the supervisor. An actor may start others in its supervisor.
+// Example        examples/actor/night_shift.cpp
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <expected>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rondo/actor/address.hpp"
+#include "rondo/actor/spawn.hpp"
+#include "rondo/core/executor.hpp"
+#include "rondo/core/short_lock.hpp"
+#include "rondo/core/stop.hpp"
+#include "rondo/core/task.hpp"
+
+namespace rondo::actor {
+
+enum class when_one_gives_up : std::uint8_t { others_go_on, stop_all };
+
+enum class end_of_life : std::uint8_t { drained, gave_up, stopped };
+
+char const* describe(end_of_life why) noexcept;
+
+// How one of the actors ended.
+struct obituary {
+    std::string name;
+    end_of_life why;
+    std::exception_ptr failure;  // of one that gave up
+};
+
+// How one of them is.
+struct report {
+    std::string name;
+    std::optional<actor::progress> progress;  // nothing: it has ended
+};
+
+class supervisor {
+  public:
+    explicit supervisor(executor& where, when_one_gives_up then = when_one_gives_up::others_go_on)
+        : where_(where), then_(then) {}
+    ~supervisor();
+    supervisor(supervisor const&) = delete;
+    supervisor& operator=(supervisor const&) = delete;
+
+    // See actor::spawn().
+    template <behaviour A, class Make>
+    requires std::invocable<Make&> || std::invocable<Make&, address_of<A>>
+    address_of<A> start(std::string name, Make make, options chosen = {}) {
+        watch_failures(chosen);
+        spawned<A> one = spawn<A>(where_, std::move(make), std::move(chosen), stop_.token());
+        add(std::move(name), std::move(one.life));
+        return std::move(one.address);
+    }
+    template <behaviour A>
+    requires std::default_initializable<A>
+    address_of<A> start(std::string name, options chosen = {}) {
+        return start<A>(std::move(name), [] { return A{}; }, std::move(chosen));
+    }
+
+    void drain() noexcept;
+    void request_stop() noexcept { stop_.request_stop(); }
+
+    task<std::vector<obituary>> join();
+    std::vector<obituary> blocking_join();
+
+    std::vector<report> look() const;
+
+  private:
+    struct child {
+        std::string name;
+        handle life;
+        std::optional<obituary> end{};  // once it was joined
+
+        void bury(std::expected<ended, wait_error> const& how);
+    };
+    using child_ptr = std::shared_ptr<child>;
+
+    void watch_failures(options& chosen);
+    void add(std::string name, handle life);
+    child_ptr nth(std::size_t n) const noexcept;
+    // The first that was not joined yet.
+    child_ptr next_to_join() const noexcept;
+    std::vector<obituary> take_obituaries();
+
+    executor& where_;
+    when_one_gives_up const then_;
+    stop_source stop_;
+    mutable short_lock lock_;
+    std::vector<child_ptr> children_;  // under the lock
+    bool draining_ = false;            // under the lock
+};
+
+}  // namespace rondo::actor
