@@ -20,6 +20,7 @@
 #include "rondo/asio/use_task.hpp"
 #include "rondo/core/block_on.hpp"
 #include "rondo/core/spawn.hpp"
+#include "rondo/core/this_task.hpp"
 #include "rondo/core/when_all.hpp"
 
 namespace {
@@ -42,18 +43,18 @@ rondo::task<void> echo(tcp::socket peer, rondo::clock::duration patience) {
     }
 }
 
-rondo::task<void> serve(tcp::acceptor& door, rondo::executor& where,
-                        rondo::clock::duration patience) {
+rondo::task<void> serve(tcp::acceptor* door, rondo::clock::duration patience) {
+    rondo::executor& where = *(co_await rondo::this_environment()).where;
     for (;;) {
-        auto peer = co_await door.async_accept(use_task);
+        auto peer = co_await door->async_accept(use_task);
         if (!peer) break;
         rondo::spawn(where, echo(std::move(*peer), patience)).detach();
     }
 }
 // [/echo]
 
-rondo::task<std::string> say(net::io_context& io, tcp::endpoint where, std::string words) {
-    tcp::socket server{io};
+rondo::task<std::string> say(net::io_context* io, tcp::endpoint where, std::string words) {
+    tcp::socket server{*io};
     auto const connected = co_await server.async_connect(where, use_task);
     if (!connected) co_return connected.error().message();
     (void)co_await net::async_write(server, net::buffer(words), use_task);
@@ -63,8 +64,8 @@ rondo::task<std::string> say(net::io_context& io, tcp::endpoint where, std::stri
 }
 
 // Connects and waits to be told something.
-rondo::task<bool> is_shown_out(net::io_context& io, tcp::endpoint where) {
-    tcp::socket server{io};
+rondo::task<bool> is_shown_out(net::io_context* io, tcp::endpoint where) {
+    tcp::socket server{*io};
     (void)co_await server.async_connect(where, use_task);
     std::array<char, 1> nothing{};
     auto const read = co_await server.async_read_some(net::buffer(nothing), use_task(10s));
@@ -87,13 +88,13 @@ int main() {
     std::thread runs{[&io] { io.run(); }};
 
     rondo::asio::asio_executor at_the_context{io.get_executor()};
-    auto server = rondo::spawn(at_the_context, serve(door, at_the_context, 1min));
-    auto hasty = rondo::spawn(at_the_context, serve(hasty_door, at_the_context, 10ms));
+    auto server = rondo::spawn(at_the_context, serve(&door, 1min));
+    auto hasty = rondo::spawn(at_the_context, serve(&hasty_door, 10ms));
 
     auto const [first, second, silent] =
-        rondo::block_on(rondo::when_all(say(io, door.local_endpoint(), "good morning"),
-                                        say(io, door.local_endpoint(), "good night"),
-                                        is_shown_out(io, hasty_door.local_endpoint())));
+        rondo::block_on(rondo::when_all(say(&io, door.local_endpoint(), "good morning"),
+                                        say(&io, door.local_endpoint(), "good night"),
+                                        is_shown_out(&io, hasty_door.local_endpoint())));
     std::printf("the server said \"%s\" and \"%s\"\n", first.c_str(), second.c_str());
 
     server.request_stop();

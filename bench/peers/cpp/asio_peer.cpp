@@ -112,7 +112,7 @@ awaitable<void> give_way(std::size_t times) {
 double yields(bool mt) {
     constexpr std::size_t tasks = 1000;
     return warm_ns_per_operation(300'000, [&](std::size_t n) {
-        auto const spawn = [n](auto where) {
+        auto const spawn = [n](auto const& where) {
             for (std::size_t i = 0; i < tasks; ++i) {
                 co_spawn(where, give_way(n / tasks), asio::detached);
             }
