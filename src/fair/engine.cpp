@@ -52,6 +52,7 @@ engine::engine(limits const& l)
     : limits_((require(validate(l)), l)),
       turns_(l.quantum, idle_tenants_kept),
       deadlines_(std::chrono::nanoseconds{1}, now()),
+      served_(now()),
       now_(now()) {}
 
 engine::~engine() {
@@ -208,7 +209,16 @@ void engine::put_back(entry& e) noexcept {
 
 void engine::delivered(entry& e, aftermath& after) noexcept {
     queue_time_.record(now_ - e.enqueued_at);
+    account(*e.owner, e.cost);
     end(e, disposition::delivered, after);
+}
+
+// Who is in the ranking is held: it is not forgotten while it can be asked for.
+void engine::account(tenant& t, std::uint64_t cost) noexcept {
+    if (closing_ != closing::open) return;
+    ranking::change const c = served_.served(t, cost, now_);
+    if (c.listed) turns::hold(t);
+    if (c.gone != nullptr) turns_.let_go(*c.gone);
 }
 
 void engine::out_of_turn(entry& e, disposition how, aftermath& after) noexcept {
@@ -357,6 +367,7 @@ void engine::close(closing how) noexcept {
         while (door* const d = full_.pop_front()) call(*d);
         after.doors = true;
         tell_watch_ = true;
+        while (tenant* const t = served_.pop()) turns_.let_go(*t);
         turns_.keep_none();  // nobody comes back
     });
     if (how == closing::immediate) return_all();
@@ -435,6 +446,28 @@ void engine::read(stats& to) noexcept {
     to.tenants_active = turns_.active();
     to.tenants_known = known_;
     to.queue_time = queue_time_;
+}
+
+engine::served_most engine::hold_served_most() noexcept {
+    time_point const at = now();
+    served_most all;
+    change(at, [&](aftermath&) {
+        served_.pass(now_);
+        all.in_all = served_.in_all();
+        all.size = served_.size();
+        for (std::size_t i = 0; i < all.size; ++i) {
+            all.tenants[i] = &served_[i];
+            all.cost[i] = served_.of(served_[i]);
+            turns::hold(served_[i]);
+        }
+    });
+    return all;
+}
+
+void engine::let_go(served_most const& all) noexcept {
+    change(time_point::min(), [&](aftermath&) {
+        for (std::size_t i = 0; i < all.size; ++i) turns_.let_go(*all.tenants[i]);
+    });
 }
 
 }  // namespace rondo::fair::detail

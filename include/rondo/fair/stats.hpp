@@ -4,8 +4,10 @@
 // seconds. They do not change once released.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "rondo/core/histogram.hpp"
 
@@ -33,6 +35,23 @@ struct counters {
     std::uint64_t dropped() const noexcept { return rejected() + evicted + displaced; }
 
     friend bool operator==(counters const&, counters const&) = default;
+};
+
+// Who was served the most of late: so many are known apart, the others are summed up.
+inline constexpr std::size_t ranked_tenants = 64;
+// After which what was served counts for half.
+inline constexpr std::chrono::seconds served_half_life{60};
+
+template <class Key>
+struct served_tenant {
+    Key tenant;
+    double cost;  // of what was delivered to its tasks' consumers, with age counting for less
+};
+
+template <class Key>
+struct top_tenants {
+    std::vector<served_tenant<Key>> first;  // the most first
+    double other = 0;                       // all the rest
 };
 
 struct stats : counters {

@@ -18,6 +18,7 @@
 #include "rondo/fair/detail/door.hpp"
 #include "rondo/fair/detail/handles.hpp"
 #include "rondo/fair/detail/load_heap.hpp"
+#include "rondo/fair/detail/ranking.hpp"
 #include "rondo/fair/detail/turns.hpp"
 #include "rondo/fair/results.hpp"
 #include "rondo/fair/stats.hpp"
@@ -114,6 +115,15 @@ class engine : public wait_queue {
         return finished();
     }
     void read(stats& to) noexcept;
+    // Those who were served the most of late, held, in no order.
+    struct served_most {
+        std::size_t size = 0;
+        std::array<tenant*, ranked_tenants> tenants{};
+        std::array<double, ranked_tenants> cost{};
+        double in_all = 0;
+    };
+    served_most hold_served_most() noexcept;
+    void let_go(served_most const& all) noexcept;
     using wait_queue::lock;
 
     // For doors: takes a place, or notes why there is none.
@@ -153,6 +163,7 @@ class engine : public wait_queue {
     void end(entry& e, disposition how, aftermath& after) noexcept;
     void release(tenant& t, aftermath& after) noexcept;
     void delivered(entry& e, aftermath& after) noexcept;
+    void account(tenant& t, std::uint64_t cost) noexcept;
     void put_back(entry& e) noexcept;
     void return_all() noexcept;
 
@@ -166,6 +177,7 @@ class engine : public wait_queue {
     time_point watched_ = time_point::min();  // it is told of deadlines before this
     bool tell_watch_ = false;
     load_heap loads_;
+    ranking served_;
     handle_table handles_;
     linked_list<door> hungry_;  // producers wait there for room in all, in turn,
     linked_list<door> full_;    // or for room for their tenant

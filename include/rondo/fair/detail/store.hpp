@@ -1,10 +1,13 @@
 // store.hpp: the engine with payloads and keys.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <expected>
 #include <functional>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -131,6 +134,27 @@ class store final : public engine {
     void clear_weight(Key const& key) {
         entitlements_.clear_weight(key);
         weight_changed(key, entitlements_.of(key).weight);
+    }
+
+    // Keys are copied without the lock, while their tenants are held.
+    top_tenants<Key> top(std::size_t how_many) {
+        served_most const all = hold_served_most();
+        auto const release = [this](served_most const* held) { let_go(*held); };
+        std::unique_ptr<served_most const, decltype(release)> const guard{&all, release};
+        std::array<std::size_t, ranked_tenants> order{};
+        auto const end = order.begin() + static_cast<std::ptrdiff_t>(all.size);
+        std::iota(order.begin(), end, std::size_t{0});
+        std::sort(order.begin(), end,
+                  [&](std::size_t a, std::size_t b) { return all.cost[a] > all.cost[b]; });
+        top_tenants<Key> result{.first = {}, .other = all.in_all};
+        for (std::size_t n = 0; n < std::min(how_many, all.size); ++n) {
+            std::size_t const i = order[n];
+            result.first.push_back(
+                {static_cast<tenant_node const*>(all.tenants[i])->key, all.cost[i]});
+            result.other -= all.cost[i];
+        }
+        result.other = std::max(result.other, 0.0);  // it may be off by what was rounded
+        return result;
     }
 
     void count_refusal(enqueue_error why) noexcept {

@@ -104,6 +104,11 @@ class tenant : public list_hook, public timer_node {
     door* waiting_room = nullptr;  // of producers, once one has waited
     backpressure when_full = backpressure::reject;
 
+    struct {
+        double sum = 0;  // of what was served
+        std::uint32_t epoch = 0;
+        bool listed = false;
+    } rank;        // for ranking
     filing filed;  // for load_heap
     struct {
         tenant* above = nullptr;
