@@ -2,7 +2,13 @@
 // position that a task which ends meanwhile could take away.
 #include "rondo/core/live_tasks.hpp"
 
+#include "rondo/core/assert.hpp"
+
 namespace rondo {
+
+void live_task::abandon() noexcept {
+    RONDO_ASSERT(false, "only a task that was spawned can be abandoned");
+}
 
 void live_tasks::link(live_task& t) noexcept {
     live_task*& first = list_of(t);
@@ -63,6 +69,20 @@ std::vector<task_trace> live_tasks::traces() const {
     std::vector<task_trace> all;
     for_each([&all](live_task const& t) { all.push_back(t.trace()); });
     return all;
+}
+
+live_task* live_tasks::newest() noexcept {
+    std::lock_guard const guard{lock_};
+    live_task* const t = unasked_ != nullptr ? unasked_ : asked_;
+    if (t != nullptr) t->hold();
+    return t;
+}
+
+void live_tasks::abandon_all() noexcept {
+    while (live_task* const t = newest()) {
+        t->abandon();
+        t->let_go();
+    }
 }
 
 void live_tasks::stop_all() noexcept {

@@ -138,6 +138,13 @@ timer_node* timer_wheel::pop_expired(time_point now) noexcept {
     return node;
 }
 
+timer_node const* timer_wheel::peek_expired(time_point now) noexcept {
+    if (is_empty(due_) && !advance(tick_at_or_before(now))) {
+        return nullptr;
+    }
+    return static_cast<timer_node const*>(due_.next);
+}
+
 std::optional<timer_wheel::time_point> timer_wheel::next_expiry() const noexcept {
     if (!is_empty(due_)) {
         return time_of(elapsed_);

@@ -36,8 +36,9 @@
 //              may free the frame. Hence:
 //   destroyed  a frame may be destroyed while waiting (its awaiter calls leave()), and while
 //              decided only if its executor is fenced, so that the wake-up can no longer reach it
-//              (then a grant is handed on). A task's frame is never destroyed from outside while
-//              it waits: it is stopped, and unwinds on its own executor.
+//              (then a grant is handed on): see live_tasks::abandon_all(). Short of that a task's
+//              frame is never destroyed from outside while it waits: it is stopped, and unwinds on
+//              its own executor.
 //   hooks      stop hooks and timers that may call withdraw() are removed by the owner after the
 //              wake-up and before the frame goes; removal waits for a call that is under way.
 //

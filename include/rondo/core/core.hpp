@@ -3,6 +3,7 @@
 
 #include "rondo/core/assert.hpp"
 #include "rondo/core/block_on.hpp"
+#include "rondo/core/datagram.hpp"
 #include "rondo/core/environment.hpp"
 #include "rondo/core/executor.hpp"
 #include "rondo/core/frame_allocator.hpp"

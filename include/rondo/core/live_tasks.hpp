@@ -6,6 +6,10 @@
 //
 // Guarantee      stop_all() asks every task in the list once, and from then on each one that is
 //                added, so that what a stopped task starts in its last moments is stopped too.
+// Abandoning     is for an executor that stands for a machine which loses its power: no code of a
+//                task runs any more but for the destructors of what its frames hold, the newest
+//                task first. The executor is fenced before: it runs no job and fires no timer of
+//                theirs, and takes those that were posted away.
 // Traces         origin() may be read whenever the task is in the list; trace() only while the task
 //                does not run, see task_trace.hpp.
 // Thread safety  every member may be called concurrently. Tasks are asked with no lock held: the
@@ -35,6 +39,9 @@ class live_task {
 
     // Returns before the task has ended: it unwinds on its executor.
     virtual void request_stop() noexcept = 0;
+    // Destroys the frames of a task where they are suspended, and ends it as if it were stopped;
+    // see live_tasks::abandon_all(). Recursive: a call or two for each task that awaits another.
+    virtual void abandon() noexcept;
     // Between the two the object stays, though the task may have ended.
     virtual void hold() noexcept = 0;
     virtual void let_go() noexcept = 0;
@@ -79,6 +86,8 @@ class live_tasks {
     // Takes the task out of the list that it is in, whichever that is.
     static void remove(live_task& t) noexcept;
     void stop_all() noexcept;
+    // Ends them all; what their destructors add, too. By the thread that runs them, between turns.
+    void abandon_all() noexcept;
 
     // Calls the function with each task, under the lock: it must be brief, and must not spawn, end
     // or stop a task.
@@ -97,6 +106,7 @@ class live_tasks {
     void link(live_task& t) noexcept;
     void unlink(live_task& t) noexcept;
     live_task* next_to_ask() noexcept;
+    live_task* newest() noexcept;
 
     mutable short_lock lock_;
     live_task* unasked_ = nullptr;

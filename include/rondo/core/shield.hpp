@@ -20,7 +20,7 @@ template <class T>
 class shield_awaiter final : result_slot<T> {
   public:
     shield_awaiter(promise_base& parent, task<T>&& child) noexcept
-        : parent_(parent), child_(std::move(child)), env_(parent.env()) {
+        : parent_(parent), env_(parent.env()), child_(std::move(child)) {
         env_.stop = stop_token{};
     }
 
@@ -39,8 +39,8 @@ class shield_awaiter final : result_slot<T> {
     promise_base const* awaited_in() const noexcept override { return &parent_; }
 
     promise_base& parent_;
-    task<T> child_;
     environment env_;
+    task<T> child_;
 };
 
 template <class T>

@@ -87,6 +87,9 @@ class timer_wheel {
     // just returned and nodes due at this same moment.
     [[nodiscard("the node has left the wheel")]] timer_node* pop_expired(time_point now) noexcept;
 
+    // The same node, left where it is: for an owner of several wheels, which asks whose is first.
+    [[nodiscard]] timer_node const* peek_expired(time_point now) noexcept;
+
     // When to call pop_expired() next: nullopt if no node will ever be due. Never later than the
     // earliest node is due; exact when that is fewer than 64 ticks ahead and in the same group of
     // 64; otherwise the moment at which its slot is dealt out to finer levels. Each such wake

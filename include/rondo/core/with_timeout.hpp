@@ -29,6 +29,9 @@ class bounded_scope : timer {
         : timer(&fired), parent_(parent), env_(parent.env()) {
         env_.stop = stop_.token();
     }
+    ~bounded_scope() { close(); }
+    bounded_scope(bounded_scope const&) = delete;
+    bounded_scope& operator=(bounded_scope const&) = delete;
 
     environment const& env() const noexcept { return env_; }
 
@@ -36,11 +39,12 @@ class bounded_scope : timer {
         from_environment_.attach(parent_.env().stop);
         from_token_.attach(token);
         timed_ = at != time_point::max();
+        ticking_ = timed_;
         if (timed_) env_.timers().add(*this, at);
     }
     // The links let go by themselves when the scope is destroyed.
     void close() noexcept {
-        if (timed_) env_.timers().cancel(*this);
+        if (std::exchange(ticking_, false)) env_.timers().cancel(*this);
     }
     // For a scope that was stopped: by whom?
     bool by_environment() const noexcept { return parent_.env().stop.stop_requested(); }
@@ -57,6 +61,7 @@ class bounded_scope : timer {
     stop_link from_token_{stop_};
     environment env_;
     bool timed_ = false;  // it has a deadline, and then no token
+    bool ticking_ = false;
 };
 
 template <class T>
@@ -65,10 +70,10 @@ class bounded_task_awaiter final : result_slot<T> {
     bounded_task_awaiter(promise_base& parent, task<T>&& child, time_point deadline,
                          stop_token token) noexcept
         : parent_(parent),
-          child_(std::move(child)),
           deadline_(deadline),
           token_(token),
-          scope_(parent) {}
+          scope_(parent),
+          child_(std::move(child)) {}
 
     bool await_ready() const noexcept { return false; }
     std::coroutine_handle<> await_suspend(std::coroutine_handle<>) noexcept {
@@ -95,10 +100,10 @@ class bounded_task_awaiter final : result_slot<T> {
     promise_base const* awaited_in() const noexcept override { return &parent_; }
 
     promise_base& parent_;
-    task<T> child_;
     time_point deadline_;
     stop_token token_;
     bounded_scope scope_;
+    task<T> child_;  // goes before the scope when it is abandoned
 };
 
 template <class T>

@@ -112,9 +112,9 @@ class branch final : public result_slot<T>, resumption {
     explicit branch(branch_of<T> b) noexcept
         : fork_(b.parent),
           index_(b.index),
-          child_(std::move(b.child)),
           flow_(fork_.where()),
-          env_(fork_.branch_environment(flow_)) {}
+          env_(fork_.branch_environment(flow_)),
+          child_(std::move(b.child)) {}
 
     // Begins in the turn of the parent.
     std::coroutine_handle<> start() noexcept {
@@ -162,9 +162,9 @@ class branch final : public result_slot<T>, resumption {
 
     fork& fork_;
     std::size_t index_;
-    task<T> child_;
     flow flow_;
     environment env_;
+    task<T> child_;
 };
 
 // Branches of different types.

@@ -80,6 +80,13 @@ class root_of final : public result_slot<T>, resumption, public Kind, public rec
         return t;
     }
 
+    void abandon() noexcept override {
+        {
+            task<T> const gone{std::move(child_)};
+        }
+        finish();
+    }
+
     void let_go() noexcept override {
         if (!this->drop()) return;
         if (this->has_exception() && !taken_) {
