@@ -28,6 +28,7 @@
 #include "rondo/core/assert.hpp"
 #include "rondo/core/detail/thread_state.hpp"
 #include "rondo/core/waker.hpp"
+#include "rondo/sim/node.hpp"
 
 namespace rondo::sim {
 
@@ -47,23 +48,24 @@ char const* describe(outcome how) noexcept {
 
 world::world(options chosen)
     : options_(chosen),
-      thread_(&detail::this_thread()),
+      thread_(&rondo::detail::this_thread()),
       schedule_(chosen.seed),
       random_(schedule_.split()),
       now_(chosen.start),
-      wheel_(std::chrono::nanoseconds{1}, chosen.start) {
+      home_(*this, chosen.start) {
     RONDO_ASSERT(chosen.turn_time >= clock::duration::zero(), "a turn takes no negative time");
 }
 
 world::~world() {
     assert_own_thread();
-    live_tasks_.stop_all();
+    RONDO_ASSERT(places_.size() == 1, "the nodes of a sim::world go before it");
+    home_.tasks.stop_all();
     outcome const end = run();
     if (end != outcome::finished) {
         std::fprintf(stderr,
                      "rondo: sim::world with seed %" PRIu64 ", destroyed after %" PRIu64
                      " turns with %zu live tasks, is %s\n",
-                     options_.seed, turns_, live_tasks_.size(), describe(end));
+                     options_.seed, turns_, live_tasks(), describe(end));
         std::fputs(to_text(dump()).c_str(), stderr);
     }
     RONDO_ASSERT(end != outcome::stuck, "a task of a destroyed sim::world ends when it is stopped");
@@ -73,7 +75,7 @@ world::~world() {
 }
 
 void world::assert_own_thread() const noexcept {
-    RONDO_ASSERT(thread_ == &detail::this_thread(),
+    RONDO_ASSERT(thread_ == &rondo::detail::this_thread(),
                  "a sim::world is used only by the thread that made it");
 }
 
@@ -86,22 +88,43 @@ world::running::running(world& w) noexcept
 
 std::vector<task_trace> world::dump() const {
     assert_own_thread();
-    return live_tasks_.traces();
+    std::vector<task_trace> all;
+    for (detail::place const* p : places_) {
+        for (task_trace& trace : p->tasks.traces()) all.push_back(std::move(trace));
+    }
+    return all;
 }
 
-void world::post(job& j) noexcept {
+std::size_t world::live_tasks() const noexcept {
+    std::size_t alive = 0;
+    for (detail::place const* p : places_) alive += p->tasks.size();
+    return alive;
+}
+
+void world::post(job& j) noexcept { post_for(home_, j); }
+
+void world::post_for(detail::place& p, job& j) noexcept {
     assert_own_thread();
-    ready_.push_back(&j);
+    ready_.push_back({&j, &p});
+}
+
+std::vector<job*> world::withdraw_jobs(detail::place const& p) {
+    std::vector<job*> withdrawn;
+    std::erase_if(ready_, [&](ready_job const& r) {
+        if (r.where == &p) withdrawn.push_back(r.what);
+        return r.where == &p;
+    });
+    return withdrawn;
 }
 
 void world::add(timer& t, time_point deadline) noexcept {
     assert_own_thread();
-    wheel_.insert(t, deadline);
+    home_.wheel.insert(t, deadline);
 }
 
 bool world::cancel(timer& t) noexcept {
     assert_own_thread();
-    return wheel_.cancel(t);
+    return home_.wheel.cancel(t);
 }
 
 void world::unobserved(std::exception_ptr exception) noexcept {
@@ -133,7 +156,7 @@ outcome world::run_to(horizon limit) {
 }
 
 std::optional<outcome> world::proceed(horizon limit, std::uint64_t last_turn) noexcept {
-    std::optional<time_point> const next_timer = wheel_.next_expiry();
+    std::optional<time_point> const next_timer = next_expiry();
     bool const timers_may_be_due = next_timer && *next_timer <= now_;
     if (!ready_.empty() || timers_may_be_due) {
         if (now_ > limit.turns) return outcome::paused;
@@ -141,24 +164,20 @@ std::optional<outcome> world::proceed(horizon limit, std::uint64_t last_turn) no
         take_turn(timers_may_be_due);
         return std::nullopt;
     }
-    if (!next_timer) return live_tasks_.empty() ? outcome::finished : outcome::stuck;
+    if (!next_timer) return live_tasks() == 0 ? outcome::finished : outcome::stuck;
     if (*next_timer > limit.jumps) return outcome::paused;
     now_ = *next_timer;  // I1
     return std::nullopt;
 }
 
-// The wheel's next_expiry() may be early. Then nothing is due after all, and if nothing is ready
+// A wheel's next_expiry() may be early. Then nothing is due after all, and if nothing is ready
 // either, no turn is taken; the wheel knows better afterwards.
 void world::take_turn(bool timers_may_be_due) noexcept {
-    timer* const due = timers_may_be_due && timers_go_first() ? pop_due_timer() : nullptr;
+    detail::place* const due = timers_may_be_due && timers_go_first() ? earliest_due() : nullptr;
     if (due != nullptr) {
-        note(ready_.size());
-        wake_scope const waking;
-        due->fire(*due);
+        fire_one_of(*due);
     } else if (!ready_.empty()) {
-        job& j = pop_ready_job();
-        j.run(j);
-        now_ = later(options_.turn_time);
+        run_ready_job();
     }
 }
 
@@ -167,24 +186,67 @@ bool world::timers_go_first() noexcept {
     return schedule_.below(ready_.size() + 1) == ready_.size();
 }
 
-timer* world::pop_due_timer() noexcept {
-    timer_node* due = wheel_.pop_expired(now_);
-    if (due == nullptr) return nullptr;
-    while (options_.order == schedule::random && schedule_.chance(0.5)) {
-        wheel_.insert(*due, due->deadline);  // I2
-        due = wheel_.pop_expired(now_);
+std::optional<time_point> world::next_expiry() const noexcept {
+    std::optional<time_point> first;
+    for (detail::place const* p : places_) {
+        if (p->halted) continue;
+        std::optional<time_point> const next = p->wheel.next_expiry();
+        if (next && (!first || *next < *first)) first = next;
     }
-    return static_cast<timer*>(due);
+    return first;
 }
 
-job& world::pop_ready_job() noexcept {
+// The place with the earliest of the due timers; of several with that deadline, one by chance.
+detail::place* world::earliest_due() noexcept {
+    detail::place* chosen = nullptr;
+    time_point earliest = time_point::max();
+    std::uint64_t equals = 0;
+    for (detail::place* p : places_) {
+        timer_node const* const due = p->halted ? nullptr : p->wheel.peek_expired(now_);
+        if (due == nullptr || (chosen != nullptr && due->deadline > earliest)) continue;
+        equals = chosen != nullptr && due->deadline == earliest ? equals + 1 : 1;
+        earliest = due->deadline;
+        bool const takes_over =
+            equals == 1 || (options_.order == schedule::random && schedule_.below(equals) == 0);
+        if (takes_over) chosen = p;
+    }
+    return chosen;
+}
+
+void world::fire_one_of(detail::place& p) noexcept {
+    timer_node* due = p.wheel.pop_expired(now_);
+    while (options_.order == schedule::random && schedule_.chance(0.5)) {
+        p.wheel.insert(*due, due->deadline);  // I2
+        due = p.wheel.pop_expired(now_);
+    }
+    note(ready_.size());
+    executor::scope const here{&p.runs};
+    in_turn_ = &p;
+    {
+        wake_scope const waking;
+        timer& t = static_cast<timer&>(*due);
+        t.fire(t);
+    }
+    end_turn();
+}
+
+void world::run_ready_job() noexcept {
     std::size_t const chosen =
         options_.order == schedule::fifo ? 0 : schedule_.below(ready_.size());
     note(chosen);
     std::swap(ready_[chosen], ready_.front());
-    job& j = *ready_.front();
+    ready_job const next = ready_.front();
     ready_.pop_front();
-    return j;
+    executor::scope const here{&next.where->runs};
+    in_turn_ = next.where;
+    next.what->run(*next.what);
+    end_turn();
+    now_ = later(options_.turn_time);
+}
+
+void world::end_turn() noexcept {
+    in_turn_ = nullptr;
+    if (node* const crashed = std::exchange(ending_, nullptr)) crashed->abandon();
 }
 
 void world::note(std::uint64_t chosen) noexcept {

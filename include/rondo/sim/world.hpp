@@ -48,7 +48,7 @@
 #include "rondo/core/spawn.hpp"
 #include "rondo/core/task.hpp"
 #include "rondo/core/task_trace.hpp"
-#include "rondo/core/timer_wheel.hpp"
+#include "rondo/sim/detail/place.hpp"
 #include "rondo/sim/random.hpp"
 
 namespace rondo::sim {
@@ -80,6 +80,8 @@ enum class [[nodiscard("the world may be stuck")]] outcome : std::uint8_t {
 };
 
 char const* describe(outcome how) noexcept;
+
+class node;
 
 class world final : public executor, timer_service {
   public:
@@ -122,8 +124,8 @@ class world final : public executor, timer_service {
     std::uint64_t seed() const noexcept { return options_.seed; }
     // Turns taken so far: jobs run and timers fired.
     std::uint64_t turns() const noexcept { return turns_; }
-    // Spawned on the world, by its spawn() or by rondo::spawn(), and not ended.
-    std::size_t live_tasks() const noexcept { return live_tasks_.size(); }
+    // Spawned on the world or its nodes, by spawn() or by rondo::spawn(), and not ended.
+    std::size_t live_tasks() const noexcept;
     // Where each of them is, the newest first: what a stuck world waits for. Inside the world too.
     std::vector<task_trace> dump() const;
     // The same, of the moment in which block_on() last failed, before it stopped its task.
@@ -142,8 +144,24 @@ class world final : public executor, timer_service {
     void unobserved(std::exception_ptr exception) noexcept override;
 
   private:
-    void began(live_task& t) noexcept override { live_tasks_.add(t); }
+    friend node;
+
+    // A job that is ready, and the place whose turn it would be.
+    struct ready_job {
+        job* what;
+        detail::place* where;
+    };
+
+    void began(live_task& t) noexcept override { home_.tasks.add(t); }
     void ended(live_task& t) noexcept override { rondo::live_tasks::remove(t); }
+
+    // For nodes.
+    void add_place(detail::place& p) { places_.push_back(&p); }
+    void remove_place(detail::place& p) noexcept { std::erase(places_, &p); }
+    void post_for(detail::place& p, job& j) noexcept;
+    // Takes the ready jobs of a place away, in the order in which they were posted.
+    std::vector<job*> withdraw_jobs(detail::place const& p);
+    bool in_turn_of(detail::place const& p) const noexcept { return in_turn_ == &p; }
 
     // While it lives the world runs, and is the current executor.
     class running {
@@ -180,8 +198,11 @@ class world final : public executor, timer_service {
     std::optional<outcome> proceed(horizon limit, std::uint64_t last_turn) noexcept;
     void take_turn(bool timers_may_be_due) noexcept;
     bool timers_go_first() noexcept;
-    timer* pop_due_timer() noexcept;
-    job& pop_ready_job() noexcept;
+    std::optional<time_point> next_expiry() const noexcept;
+    detail::place* earliest_due() noexcept;
+    void fire_one_of(detail::place& p) noexcept;
+    void run_ready_job() noexcept;
+    void end_turn() noexcept;
     void note(std::uint64_t chosen) noexcept;
 
     options const options_;
@@ -189,11 +210,13 @@ class world final : public executor, timer_service {
     random_source schedule_;
     random_source random_;
     time_point now_;
-    std::deque<job*> ready_;
-    timer_wheel wheel_;
+    std::deque<ready_job> ready_;
+    detail::place home_;
+    std::vector<detail::place*> places_{&home_};  // and the nodes, in the order they were made
+    detail::place* in_turn_ = nullptr;            // whose job or timer is running
+    node* ending_ = nullptr;                      // what the turn that runs has crashed: its own
     std::uint64_t turns_ = 0;
     std::uint64_t trace_ = 0;
-    rondo::live_tasks live_tasks_;
     bool running_ = false;
     std::vector<std::exception_ptr> unobserved_;
     std::vector<task_trace> at_failure_;

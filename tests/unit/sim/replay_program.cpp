@@ -1,4 +1,4 @@
-// replay_program <seed> <noise>: runs a program in a world and prints the digest of its turns.
+// replay_program <seed> <noise>: runs two programs in worlds and prints their digests.
 //
 // The noise is memory allocated beforehand: it moves what the program allocates to other addresses.
 #include <cstdio>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "crossing.hpp"
+#include "outage.hpp"
 
 int main(int argc, char** argv) {
     if (argc != 3) return EXIT_FAILURE;
@@ -15,7 +16,9 @@ int main(int argc, char** argv) {
     for (auto& block : noise) block = std::make_unique<char[]>(1000);
 
     rondo::test::crossing c{{.seed = seed}};
-    bool const right = c.run().empty();
-    std::printf("%016llx", static_cast<unsigned long long>(c.world().trace_hash()));
+    rondo::test::outage o{seed};
+    bool const right = c.run().empty() && o.run().empty();
+    std::printf("%016llx%016llx", static_cast<unsigned long long>(c.world().trace_hash()),
+                static_cast<unsigned long long>(o.digest()));
     return right ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "crossing.hpp"
+#include "outage.hpp"
 #include "replay_program_path.hpp"
 #include "rondo/sim/seeds.hpp"
 
@@ -28,9 +29,12 @@ std::string in_another_process(std::uint64_t seed, int noise) {
 std::string here(std::uint64_t seed) {
     crossing c{{.seed = seed}};
     EXPECT_EQ(c.run(), "");
-    std::array<char, 17> text{};
-    std::snprintf(text.data(), text.size(), "%016llx",
-                  static_cast<unsigned long long>(c.world().trace_hash()));
+    rondo::test::outage o{seed};
+    EXPECT_EQ(o.run(), "");
+    std::array<char, 33> text{};
+    std::snprintf(text.data(), text.size(), "%016llx%016llx",
+                  static_cast<unsigned long long>(c.world().trace_hash()),
+                  static_cast<unsigned long long>(o.digest()));
     return text.data();
 }
 

@@ -1,0 +1,242 @@
+// A file is two images: what programs see, and what is sure to be there after a power failure; and
+// the sectors in which they may differ. A power failure makes one of the two, sector by sector.
+#include "rondo/sim/disk.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "rondo/core/assert.hpp"
+
+namespace rondo::sim {
+
+struct disk::content {
+    std::vector<std::byte> seen;
+    std::vector<std::byte> durable;
+    std::set<std::size_t> dirty;     // sectors written since the last sync
+    std::set<std::size_t> doubtful;  // covered by a sync that failed, and not written since
+};
+
+disk::disk(random_source random, disk_options chosen, std::function<void()> failed)
+    : random_(random), options_(chosen), failed_(std::move(failed)) {
+    RONDO_ASSERT(chosen.sector > 0, "a sector has bytes");
+}
+
+// --- directory ---
+
+std::expected<disk::file, disk_error> disk::open(std::string const& name, make if_absent) {
+    if (!on_) return std::unexpected{disk_error::off};
+    if (!names_.contains(name)) {
+        if (if_absent == make::no) return std::unexpected{disk_error::no_such_file};
+        names_[name] = std::make_shared<content>();
+    }
+    return file{*this, name, names_[name]};
+}
+
+std::vector<std::string> disk::names() const {
+    std::vector<std::string> all;
+    for (auto const& [name, c] : names_) all.push_back(name);
+    return all;
+}
+
+std::expected<void, disk_error> disk::remove(std::string const& name) {
+    if (!on_) return std::unexpected{disk_error::off};
+    bool const last = fails_now();
+    if (names_.erase(name) == 0) return std::unexpected{disk_error::no_such_file};
+    if (!last) return {};
+    cut_power();
+    return std::unexpected{disk_error::off};
+}
+
+std::expected<void, disk_error> disk::sync_directory() {
+    if (!on_) return std::unexpected{disk_error::off};
+    if (fails_now()) {
+        if (random_.chance(0.5)) durable_names_ = names_;
+        cut_power();
+        return std::unexpected{disk_error::off};
+    }
+    if (sync_fails()) return std::unexpected{disk_error::sync_failed};
+    durable_names_ = names_;
+    return {};
+}
+
+// --- files ---
+
+std::expected<std::size_t, disk_error> disk::file::read(std::uint64_t offset,
+                                                        std::span<std::byte> to) const {
+    if (dead()) return std::unexpected{disk_error::off};
+    std::vector<std::byte> const& all = content_->seen;
+    if (offset >= all.size()) return 0;
+    std::size_t const length = std::min<std::uint64_t>(to.size(), all.size() - offset);
+    std::copy_n(all.begin() + static_cast<std::ptrdiff_t>(offset), length, to.begin());
+    return length;
+}
+
+std::expected<void, disk_error> disk::file::write(std::uint64_t offset,
+                                                  std::span<std::byte const> bytes) const {
+    if (dead()) return std::unexpected{disk_error::off};
+    ++disk_->counts_.writes;
+    std::vector<std::byte>& all = content_->seen;
+    std::uint64_t const old_end = all.size();
+    std::uint64_t const end = offset + bytes.size();
+    if (end > old_end) all.resize(end);
+    std::ranges::copy(bytes, all.begin() + static_cast<std::ptrdiff_t>(offset));
+    std::size_t const sector = disk_->options_.sector;
+    for (std::size_t s = std::min(offset, old_end) / sector; s * sector < end; ++s) {
+        content_->dirty.insert(s);
+        content_->doubtful.erase(s);
+    }
+    if (!disk_->fails_now()) return {};
+    disk_->cut_power();
+    return std::unexpected{disk_error::off};
+}
+
+std::expected<void, disk_error> disk::file::truncate(std::uint64_t length) const {
+    if (dead()) return std::unexpected{disk_error::off};
+    std::uint64_t const old = content_->seen.size();
+    content_->seen.resize(length);
+    std::size_t const sector = disk_->options_.sector;
+    for (std::size_t s = std::min(length, old) / sector; s * sector < std::max(length, old); ++s) {
+        content_->dirty.insert(s);
+    }
+    if (!disk_->fails_now()) return {};
+    disk_->cut_power();
+    return std::unexpected{disk_error::off};
+}
+
+std::expected<std::uint64_t, disk_error> disk::file::size() const {
+    if (dead()) return std::unexpected{disk_error::off};
+    return content_->seen.size();
+}
+
+std::expected<void, disk_error> disk::file::sync() const {
+    if (dead()) return std::unexpected{disk_error::off};
+    bool const last = disk_->fails_now();
+    bool const fails = !last && disk_->sync_fails();
+    if (fails) {
+        content_->doubtful.merge(content_->dirty);
+        content_->dirty.clear();
+        return std::unexpected{disk_error::sync_failed};
+    }
+    if (!last || disk_->random_.chance(0.5)) {
+        disk_->cover(*content_);
+        auto const at = disk_->names_.find(name_);
+        if (at != disk_->names_.end() && at->second == content_) {
+            disk_->durable_names_[name_] = content_;
+        }
+    }
+    if (!last) return {};
+    disk_->cut_power();
+    return std::unexpected{disk_error::off};
+}
+
+bool disk::sync_fails() noexcept {
+    ++counts_.syncs;
+    bool const fails = random_.chance(options_.sync_failure);
+    if (fails) ++counts_.failed_syncs;
+    return fails;
+}
+
+// The bytes of the sectors that were written since, and the length.
+void disk::cover(content& c) {
+    c.durable.resize(c.seen.size());
+    for (std::size_t const s : c.dirty) {
+        std::size_t const begin = s * options_.sector;
+        if (begin >= c.seen.size()) continue;
+        std::size_t const length = std::min(options_.sector, c.seen.size() - begin);
+        std::copy_n(c.seen.begin() + static_cast<std::ptrdiff_t>(begin), length,
+                    c.durable.begin() + static_cast<std::ptrdiff_t>(begin));
+    }
+    c.dirty.clear();
+}
+
+// --- power ---
+
+bool disk::fails_now() noexcept {
+    if (until_failure_ == 0) return false;
+    --until_failure_;
+    return until_failure_ == 0;
+}
+
+void disk::cut_power() {
+    power_off();
+    failed_();
+}
+
+void disk::power_off() {
+    if (!std::exchange(on_, false)) return;
+    ++power_;
+    ++counts_.power_failures;
+    until_failure_ = 0;
+    settle_names();
+    for (auto const& [name, c] : names_) settle(*c);
+}
+
+// Each name that differs is as before or as now; nothing says that changes are kept in order.
+void disk::settle_names() {
+    std::set<std::string> all;
+    for (auto const& [name, c] : names_) all.insert(name);
+    for (auto const& [name, c] : durable_names_) all.insert(name);
+    directory settled;
+    for (std::string const& name : all) {
+        auto const now = names_.find(name);
+        auto const before = durable_names_.find(name);
+        auto const seen = now != names_.end() ? now->second : nullptr;
+        auto const durable = before != durable_names_.end() ? before->second : nullptr;
+        bool const undone = seen != durable && random_.chance(0.5);
+        if (undone && seen == nullptr) ++counts_.removals_undone;
+        auto const& kept = undone ? durable : seen;
+        if (kept != nullptr) settled[name] = kept;
+    }
+    names_ = settled;
+    durable_names_ = std::move(settled);
+}
+
+void disk::settle(content& c) {
+    std::size_t const least = std::min(c.seen.size(), c.durable.size());
+    std::size_t const most = std::max(c.seen.size(), c.durable.size());
+    std::size_t length = c.durable.size();
+    if (least != most) {
+        switch (random_.below(3)) {
+            case 0:
+                break;
+            case 1:
+                length = c.seen.size();
+                break;
+            default:
+                length = least + random_.below(most - least + 1);
+        }
+    }
+    std::vector<std::byte> result = c.durable;
+    bool const garbage = random_.chance(0.5);
+    while (result.size() < length) {
+        result.push_back(garbage ? static_cast<std::byte>(random_.below(256)) : std::byte{0});
+    }
+    result.resize(length);
+    c.dirty.merge(c.doubtful);
+    for (std::size_t const s : c.dirty) settle_sector(c, s, result);
+    c.dirty.clear();
+    c.doubtful.clear();
+    c.seen = result;
+    c.durable = std::move(result);
+}
+
+void disk::settle_sector(content const& c, std::size_t sector, std::vector<std::byte>& result) {
+    std::size_t const begin = sector * options_.sector;
+    std::size_t const end = std::min({begin + options_.sector, result.size(), c.seen.size()});
+    if (begin >= end) return;
+    std::size_t from = begin;
+    std::size_t to = end;
+    if (random_.chance(options_.tearing)) {
+        ++counts_.sectors_torn;
+        std::size_t const tear = begin + random_.below(end - begin + 1);
+        (random_.chance(0.5) ? from : to) = tear;
+    } else if (random_.chance(0.5)) {
+        ++counts_.sectors_lost;
+        return;
+    }
+    std::copy(c.seen.begin() + static_cast<std::ptrdiff_t>(from),
+              c.seen.begin() + static_cast<std::ptrdiff_t>(to),
+              result.begin() + static_cast<std::ptrdiff_t>(from));
+}
+
+}  // namespace rondo::sim
