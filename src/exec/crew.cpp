@@ -83,12 +83,15 @@ job* worker::next() noexcept {
         }
         if (job* const j = own->pop()) return j;
     }
+    pace_.wait();
     for (;;) {
         turn_ = 0;
         if (job* const j = intake_.take(seat_, own, left_search)) {
             if (left_search) search_ended();
+            pace_.found(1 + (own != nullptr ? own->size() : 0), intake_.size());
             return j;
         }
+        pace_.found_nothing();
         if (intake_.begin_search(seat_)) {
             if (job* const j = search()) {
                 if (intake_.end_search(seat_)) search_ended();

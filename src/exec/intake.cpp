@@ -24,10 +24,13 @@
 //   - post() of the job that ends the pool: after the unlock it touches only the seat of the worker
 //     that it wakes, and that one cannot end before.
 //   - a push to a worker that ends: it is refused under the lock, once the last worker has left.
+//   - a second worker lies down and finds idle_ set, so it does not set it: who had looked at idle_
+//     before it was set had pushed before that too, and the second one looks at the queues after.
 #include "rondo/exec/detail/intake.hpp"
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <mutex>
 
 #include "rondo/core/assert.hpp"
@@ -38,6 +41,10 @@ namespace {
 
 constexpr std::size_t largest_ring = 65536;  // half a megabyte
 constexpr std::size_t largest_share = 32;
+// What a worker takes even if a fair share is less: others can steal half of it, and it comes here
+// the less often.
+constexpr std::size_t handful = checked_build ? 0 : 16;
+constexpr std::size_t most_workers = std::numeric_limits<std::uint16_t>::max();
 
 // So many jobs may wait for whoever searches. A searcher that has a processor looks here about
 // once in a microsecond, and takes a share of what it finds.
@@ -46,12 +53,14 @@ constexpr std::size_t patience = checked_build ? 4 : 16;
 }  // namespace
 
 intake::intake(std::size_t capacity, std::size_t workers, std::size_t searchers)
-    : capacity_(capacity),
+    : workers_here_(static_cast<std::uint16_t>(workers)),
+      capacity_(capacity),
       workers_(workers),
       searchers_(searchers),
-      mask_(std::bit_ceil(std::min(capacity, largest_ring)) - 1),
-      ring_(new cell<job*>[mask_ + 1]),
-      workers_here_(workers) {}
+      mask_(static_cast<std::uint32_t>(std::bit_ceil(std::min(capacity, largest_ring)) - 1)),
+      ring_(new cell<job*>[mask_ + 1]) {
+    RONDO_ASSERT(workers <= most_workers, "a pool has at most 65535 workers");
+}
 
 intake::~intake() {
     RONDO_ASSERT(size() == 0, "a pool's queue is destroyed after its jobs have run");
@@ -83,8 +92,10 @@ job* intake::remove() noexcept {
 }
 
 void intake::publish_idle() noexcept {
+    bool const now = asleep_ != nullptr && searching_ == 0;
+    if (idle_.load(std::memory_order_relaxed) == now) return;  // relaxed: changed under the lock
     // sequentially consistent: pairs with idle(), after a push into a worker's own queue
-    idle_.store(asleep_ != nullptr && searching_ == 0, std::memory_order_seq_cst);  // I2
+    idle_.store(now, std::memory_order_seq_cst);  // I2
 }
 
 // Whether one more should be woken although somebody searches.
@@ -183,7 +194,8 @@ job* intake::take(seat& me, steal_queue* own, bool& left_search) noexcept {
         if (size() == 0) return;
         first = remove();
         if (own != nullptr) {
-            std::size_t const share = std::min(size() / workers_, largest_share);
+            std::size_t const share =
+                std::clamp(size() / workers_, std::min(size(), handful), largest_share);
             own->push_some(static_cast<std::uint32_t>(share), [this] { return remove(); });
         }
         left_search = stop_searching(me);

@@ -18,6 +18,7 @@
 #include "rondo/core/round_robin.hpp"
 #include "rondo/exec/detail/eagerness.hpp"
 #include "rondo/exec/detail/intake.hpp"
+#include "rondo/exec/detail/pace.hpp"
 #include "rondo/exec/detail/pool_job.hpp"
 #include "rondo/exec/detail/steal_queue.hpp"
 #include "rondo/exec/detail/tally.hpp"
@@ -59,6 +60,7 @@ class alignas(64) worker {
     std::size_t const index_;
     std::uint32_t turn_ = 0;
     eagerness eagerness_;
+    pace pace_;
     thread_seat seat_;
     steal_queue own_;  // stealing only
 };

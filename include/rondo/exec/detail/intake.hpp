@@ -61,7 +61,7 @@ class thread_seat final : public seat {
     parker parker_;
 };
 
-class intake final : wait_queue {
+class alignas(64) intake final : wait_queue {
   public:
     enum class outcome : std::uint8_t { accepted, full, closed };
     class push_op;
@@ -127,27 +127,29 @@ class intake final : wait_queue {
     seat* choose_one_to_wake() noexcept;
     bool stop_searching(seat& me) noexcept;
     void publish_idle() noexcept;
-    cell<job*>& slot(std::size_t position) noexcept { return ring_[position & mask_]; }
+    cell<job*>& slot(std::uint32_t position) noexcept { return ring_[position & mask_]; }
 
-    std::size_t const capacity_;
-    std::size_t const workers_;
-    std::size_t const searchers_;
-
-    // Under the lock; size_ and idle_ are read without it.
-    std::size_t const mask_;
-    std::unique_ptr<cell<job*>[]> const ring_;
-    cell<std::size_t> head_{std::size_t{0}};
-    cell<std::size_t> tail_{std::size_t{0}};
-    job_queue overflow_;  // behind a full ring
+    // Under the lock, and in one cache line with it: what a push and a take need. size_ is also
+    // read without it.
+    cell<std::uint32_t> head_{0U};
+    cell<std::uint32_t> tail_{0U};
     atomic<std::size_t> size_{0};
+    cell<seat*> asleep_{nullptr};  // last in, first out: the warmest
+    std::uint16_t searching_ = 0;
+    std::uint16_t workers_here_;
     bool letting_in_ = true;  // those who wait for room
     bool refusing_ = false;
     bool closing_ = false;
-    std::size_t workers_here_;
 
-    cell<seat*> asleep_{nullptr};  // last in, first out: the warmest
-    std::size_t searching_ = 0;
-    alignas(64) atomic<bool> idle_{false};
+    // Never changed.
+    alignas(64) std::size_t const capacity_;
+    std::size_t const workers_;
+    std::size_t const searchers_;
+    std::uint32_t const mask_;
+    std::unique_ptr<cell<job*>[]> const ring_;
+
+    alignas(64) atomic<bool> idle_{false};  // changed under the lock, read without it
+    job_queue overflow_;                    // under the lock: behind a full ring
 };
 
 // A push that waits for room. What the job is, and what becomes of it when it was not accepted, is
