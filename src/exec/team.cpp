@@ -57,8 +57,9 @@ constexpr std::uint32_t turns_before_a_look = checked_build ? 3 : 64;
 // next one has to queue.
 constexpr int longest_row = 3;
 
-// Jobs that the intake holds in its ring; more are chained.
-constexpr std::size_t intake_ring = checked_build ? 2 : 1024;
+// Jobs that the intake holds in its ring, half a megabyte of them. More are chained: who takes one
+// has to follow a pointer into cold memory then, with the lock in its hands.
+constexpr std::size_t intake_ring = checked_build ? 2 : 65536;
 
 // How many jobs a worker without others takes from the intake at a time.
 constexpr int share_of_one = checked_build ? 2 : 32;
