@@ -67,6 +67,7 @@ void buffer::make_room(std::size_t n) {
 }
 
 void buffer::append(std::string_view text) {
+    if (text.empty()) return;
     make_room(text.size());
     std::memcpy(tail(), text.data(), text.size());
     commit(text.size());

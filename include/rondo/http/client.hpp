@@ -20,9 +20,8 @@
 // Both at once   what is sent and what is read may be up to two tasks of the same worker.
 // Timeouts       of connecting, of the response's head, between two pieces. Precise to an eighth of
 //                the shortest, or half a second.
-// Lifetime       the runtime outlives the client, the client its calls. Destroy it when the
-// runtime's
-//                tasks that use it have ended.
+// Lifetime       the runtime outlives the client, the client its calls. The destructor closes idle
+//                connections on their workers and waits for it, so it is for plain threads.
 // Example        examples/http/fetch.cpp
 #pragma once
 

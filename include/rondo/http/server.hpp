@@ -84,7 +84,7 @@ struct server_options {
         boost::asio::ssl::context* tls = nullptr;  // outlives the server
     };
 
-    std::vector<door> listen;
+    std::vector<door> listen = {};
     std::vector<layer> layers = {};
     std::size_t max_connections = 1024;
     std::size_t max_connections_per_address = 0;  // 0: no limit; more are closed at once

@@ -39,8 +39,11 @@ class buffer {
         if (begin_ == end_) begin_ = end_ = floor_;
     }
 
-    // The bytes before the first one that is not done with stay where they are, until unpin().
-    void pin() noexcept { floor_ = begin_; }
+    // So many bytes are done with but stay where they are, until unpin().
+    void pin(std::size_t n) noexcept {
+        begin_ += n;
+        floor_ = begin_;
+    }
     void unpin() noexcept {
         floor_ = 0;
         if (empty()) begin_ = end_ = 0;

@@ -1,0 +1,335 @@
+#include "channel.hpp"
+
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/ssl/error.hpp>
+#include <boost/asio/write.hpp>
+#include <cerrno>
+
+#include "rondo/asio/use_task.hpp"
+
+namespace rondo::http::detail {
+
+namespace net = boost::asio;
+using rondo::asio::use_task;
+
+namespace {
+
+constexpr std::size_t least_read = std::size_t{4} * 1024;
+constexpr std::size_t small_piece = std::size_t{4} * 1024;  // cheaper to copy than to point at
+constexpr std::size_t file_piece = std::size_t{64} * 1024;
+
+boost::system::error_code last_error() noexcept {
+    return {errno, boost::system::system_category()};
+}
+
+// The pieces as Asio wants them.
+auto buffers_of(pieces& p) noexcept {
+    std::array<net::const_buffer, 6> all;
+    for (std::size_t i = 0; i < p.count(); ++i) {
+        all[i] = {p.data()[i].iov_base, p.data()[i].iov_len};
+    }
+    return all;
+}
+
+}  // namespace
+
+void pieces::advance(std::size_t n) noexcept {
+    while (begin_ != end_ && n >= parts_[begin_].iov_len) n -= parts_[begin_++].iov_len;
+    if (n == 0) return;
+    parts_[begin_].iov_base = static_cast<char*>(parts_[begin_].iov_base) + n;
+    parts_[begin_].iov_len -= n;
+}
+
+failure channel::from(boost::system::error_code e) const noexcept {
+    if (e == net::error::operation_aborted && cancelled_ == cancelled_by::deadline) {
+        return from(failure_kind::timed_out, "it took too long");
+    }
+    if (e == net::error::operation_aborted) {
+        return {failure_kind::stopped, party::us, false, "it was shut down"};
+    }
+    if (e == net::error::eof || e == net::ssl::error::stream_truncated) {
+        return from(failure_kind::closed, "the connection was closed");
+    }
+    if (e == net::error::connection_reset || e == net::error::broken_pipe) {
+        return from(failure_kind::closed, "the connection was reset");
+    }
+    return from(failure_kind::other, "the connection failed");
+}
+
+void channel::cancel() noexcept {
+    cancelled_ = cancelled_by::owner;
+    boost::system::error_code ignored;
+    socket_.cancel(ignored);
+}
+
+void channel::expired() noexcept {
+    cancelled_ = cancelled_by::deadline;
+    boost::system::error_code ignored;
+    socket_.cancel(ignored);
+}
+
+void channel::shutdown_send() noexcept {
+    boost::system::error_code ignored;
+    socket_.shutdown(socket::shutdown_send, ignored);
+}
+
+// --- in ---------------------------------------------------------------------------------------
+
+task<std::expected<std::size_t, failure>> channel::fill(std::size_t wanted) {
+    in_.make_room(wanted);
+    if (in_.room() == 0) {
+        co_return std::unexpected{from(failure_kind::too_large, "there is no room for it")};
+    }
+    net::mutable_buffer const where{in_.tail(), in_.room()};
+    std::expected<std::size_t, boost::system::error_code> n{0};
+    if (tls_) {
+        n = co_await tls_->async_read_some(where, use_task);
+    } else {
+        n = co_await socket_.async_read_some(where, use_task);
+    }
+    if (!n) co_return std::unexpected{from(n.error())};
+    in_.commit(*n);
+    co_return *n;
+}
+
+void channel::expect_body(http::framing f, std::uint64_t length) noexcept {
+    in_framing_ = f;
+    in_left_ = length;
+    in_ended_ = f == framing::none;
+    given_ = 0;
+    decoder_ = chunk_decoder{most_};
+    trailers_.clear();
+}
+
+std::expected<std::string_view, failure> channel::next_chunk() {
+    auto const step = decoder_.next(in_.data());
+    if (!step) return fail(from(failure_kind::malformed, reason_of(step.error())));
+    if (step->ended) {
+        std::array<field, 64> table;
+        auto const all = scan_trailer(decoder_.trailer(), table);
+        if (!all) return fail(from(failure_kind::malformed, reason_of(all.error())));
+        trailers_.assign(all->begin(), all->end());
+        in_ended_ = true;
+    }
+    given_ = step->consumed;
+    return step->data;
+}
+
+task<std::expected<std::string_view, failure>> channel::read_body() {
+    for (;;) {
+        in_.consume(std::exchange(given_, 0));
+        if (in_ended_) co_return std::string_view{};
+        if (in_framing_ == framing::chunked) {
+            auto const piece = next_chunk();
+            if (!piece || !piece->empty() || in_ended_) co_return piece;
+            in_.consume(std::exchange(given_, 0));
+        } else if (!in_.empty()) {
+            given_ = in_.size();
+            if (in_framing_ == framing::length) {
+                given_ = static_cast<std::size_t>(std::min<std::uint64_t>(given_, in_left_));
+                in_left_ -= given_;
+                in_ended_ = in_left_ == 0;
+            }
+            co_return in_.data().substr(0, given_);
+        }
+        read_by_ = in(patience_.read);
+        auto const more = co_await fill(least_read);
+        read_by_ = never;
+        if (more) continue;
+        if (in_framing_ == framing::until_close && more.error().kind == failure_kind::closed) {
+            in_ended_ = true;
+            continue;
+        }
+        co_return fail(more.error());
+    }
+}
+
+// --- out --------------------------------------------------------------------------------------
+
+std::expected<bool, failure> channel::try_send(pieces& p, int flags) noexcept {
+    while (!p.empty()) {
+        msghdr message{};
+        message.msg_iov = p.data();
+        message.msg_iovlen = p.count();
+        ssize_t const n =
+            ::sendmsg(socket_.native_handle(), &message, MSG_DONTWAIT | MSG_NOSIGNAL | flags);
+        if (n >= 0) {
+            p.advance(static_cast<std::size_t>(n));
+        } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+            return false;
+        } else if (errno != EINTR) {
+            failed_ = true;
+            return std::unexpected{from(last_error())};
+        }
+    }
+    return true;
+}
+
+task<done> channel::wait_to_send() {
+    write_by_ = in(patience_.write);
+    auto const ready = co_await socket_.async_wait(socket::wait_write, use_task);
+    write_by_ = never;
+    if (ready) co_return done{};
+    failed_ = true;
+    co_return std::unexpected{from(ready.error())};
+}
+
+task<done> channel::send_over_tls(pieces p) {
+    auto const all = buffers_of(p);
+    write_by_ = in(patience_.write);
+    auto const n = co_await net::async_write(*tls_, all, use_task);
+    write_by_ = never;
+    if (n) co_return done{};
+    failed_ = true;
+    co_return std::unexpected{from(n.error())};
+}
+
+task<done> channel::send(pieces p, int flags) {
+    if (tls_) co_return co_await send_over_tls(p);
+    for (;;) {
+        auto const all = try_send(p, flags);
+        if (!all) co_return std::unexpected{all.error()};
+        if (*all) co_return done{};
+        auto const ready = co_await wait_to_send();
+        if (!ready) co_return ready;
+    }
+}
+
+void channel::begin_body(http::framing f, std::uint64_t length, bool muted) noexcept {
+    out_framing_ = f;
+    out_left_ = length;
+    out_muted_ = muted;
+    out_ended_ = false;
+}
+
+done channel::account(std::uint64_t size) noexcept {
+    if (out_ended_) return std::unexpected{misused("the message has been sent")};
+    if (out_framing_ == framing::none && size != 0) {
+        return std::unexpected{misused("the message has no body")};
+    }
+    if (out_framing_ != framing::length) return {};
+    if (size > out_left_) return std::unexpected{misused("more than the length that was promised")};
+    out_left_ -= size;
+    return {};
+}
+
+task<done> channel::write_body(buffer* head, std::string_view piece) {
+    done const fits = account(piece.size());
+    if (!fits) co_return fits;
+    bool const in_chunks = out_framing_ == framing::chunked && !piece.empty() && !out_muted_;
+    chunk_line const line{piece.size()};
+    pieces p;
+    if (out_muted_) piece = {};
+    if (head != nullptr && piece.size() <= small_piece) {
+        if (in_chunks) head->append(line.text());
+        head->append(piece);
+        if (in_chunks) head->append(after_chunk);
+        p.add(head->data());
+    } else {
+        if (head != nullptr) p.add(head->data());
+        if (in_chunks) p.add(line.text());
+        p.add(piece);
+        if (in_chunks) p.add(after_chunk);
+    }
+    // A tunnel is alive while something passes in either direction.
+    if (out_framing_ == framing::until_close && read_by_ != never) read_by_ = in(patience_.read);
+    if (!tls_) {
+        auto const all = try_send(p);
+        if (!all) co_return std::unexpected{all.error()};
+        if (*all) co_return done{};
+    }
+    co_return co_await send(p);
+}
+
+task<done> channel::end_body(buffer* head, std::span<field const> trailer) {
+    if (out_ended_) co_return done{};
+    if (out_framing_ == framing::length && out_left_ != 0 && !out_muted_) {
+        failed_ = true;
+        co_return std::unexpected{misused("less than the length that was promised")};
+    }
+    out_ended_ = true;
+    pieces p;
+    buffer last;
+    if (head != nullptr) p.add(head->data());
+    if (out_framing_ == framing::chunked && !out_muted_) {
+        last.append(last_chunk);
+        for (field const& f : trailer) {
+            last.append(f.name);
+            last.append(": ");
+            last.append(f.value);
+            last.append("\r\n");
+        }
+        last.append("\r\n");
+        p.add(last.data());
+    }
+    if (p.empty()) co_return done{};
+    co_return co_await send(p);
+}
+
+task<done> channel::write_file(buffer* head, int file, std::uint64_t offset, std::uint64_t length) {
+    if (out_framing_ != framing::length || tls_ || out_muted_) {
+        if (head != nullptr) {
+            auto const sent = co_await write_body(head, {});
+            if (!sent) co_return sent;
+        }
+        if (out_muted_) co_return account(length);
+        co_return co_await send_by_reading(file, offset, length);
+    }
+    done const fits = account(length);
+    if (!fits) co_return fits;
+    if (head != nullptr) {
+        pieces p;
+        p.add(head->data());
+        auto const sent = co_await send(p, length != 0 ? MSG_MORE : 0);
+        if (!sent) co_return sent;
+    }
+    auto at = static_cast<off_t>(offset);
+    while (length != 0) {
+        ssize_t const n = ::sendfile(
+            socket_.native_handle(), file, &at,
+            static_cast<std::size_t>(std::min<std::uint64_t>(length, std::uint64_t{1} << 30)));
+        if (n > 0) {
+            length -= static_cast<std::uint64_t>(n);
+        } else if (n == 0) {
+            failed_ = true;  // the length was promised
+            co_return std::unexpected{misused("the file is shorter than it was")};
+        } else if (errno == EAGAIN) {
+            auto const ready = co_await wait_to_send();
+            if (!ready) co_return ready;
+        } else if (errno != EINTR) {
+            failed_ = true;
+            co_return std::unexpected{from(last_error())};
+        }
+    }
+    co_return done{};
+}
+
+task<done> channel::send_by_reading(int file, std::uint64_t offset, std::uint64_t length) {
+    buffer piece;
+    piece.make_room(static_cast<std::size_t>(std::min<std::uint64_t>(length, file_piece)));
+    while (length != 0) {
+        ssize_t const n =
+            ::pread(file, piece.tail(),
+                    static_cast<std::size_t>(std::min<std::uint64_t>(length, piece.room())),
+                    static_cast<off_t>(offset));
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) {
+            failed_ = true;
+            co_return std::unexpected{misused("the file is shorter than it was")};
+        }
+        auto const size = static_cast<std::size_t>(n);
+        std::string_view const text{piece.tail(), size};
+        auto const sent = co_await write_body(nullptr, text);
+        if (!sent) co_return sent;
+        offset += size;
+        length -= size;
+    }
+    co_return done{};
+}
+
+}  // namespace rondo::http::detail

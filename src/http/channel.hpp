@@ -1,0 +1,155 @@
+// channel.hpp: one connection, of a client to us or of us to an upstream: bytes in and out, with
+// deadlines, and the bodies of messages.
+//
+// Reading        in_ holds what came and was not used. A head stays pinned at its front while its
+//                body is read behind it, so that views of the head are valid to the end.
+// Writing        is tried at once, without a turn of the scheduler; only what the system does not
+//                take is waited for.
+// Deadlines      are set before a wait and cleared after it (watch.hpp). One that passes cancels
+//                what the socket waits for.
+#pragma once
+
+#include <sys/uio.h>
+
+#include <array>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ssl/stream.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "rondo/core/task.hpp"
+#include "rondo/http/body.hpp"
+#include "rondo/http/detail/buffer.hpp"
+#include "rondo/http/head.hpp"
+#include "watch.hpp"
+
+namespace rondo::http::detail {
+
+using done = std::expected<void, failure>;
+
+// Some pieces that are sent one after the other.
+class pieces {
+  public:
+    void add(std::string_view text) noexcept {
+        if (text.empty()) return;
+        parts_[end_++] = {const_cast<char*>(text.data()), text.size()};
+    }
+    bool empty() const noexcept { return begin_ == end_; }
+    iovec* data() noexcept { return parts_.data() + begin_; }
+    std::size_t count() const noexcept { return end_ - begin_; }
+    void advance(std::size_t n) noexcept;
+
+  private:
+    std::array<iovec, 6> parts_;
+    std::size_t begin_ = 0;
+    std::size_t end_ = 0;
+};
+
+class channel : public watched {
+  public:
+    using executor = boost::asio::io_context::executor_type;
+    using socket = boost::asio::basic_stream_socket<boost::asio::ip::tcp, executor>;
+    using tls_stream = boost::asio::ssl::stream<socket&>;
+
+    struct patience {
+        clock::duration read;
+        clock::duration write;
+    };
+
+    channel(socket s, watch& by, party other, limits const& most, patience p) noexcept
+        : watched(by), socket_(std::move(s)), most_(most), patience_(p), other_(other) {}
+
+    bool secure() const noexcept { return tls_ != nullptr; }
+    // Ends what is waited for, with `stopped`.
+    void cancel() noexcept;
+
+    // More bytes into in_; `closed` at the end of them. The deadline of reading is the caller's.
+    task<std::expected<std::size_t, failure>> fill(std::size_t wanted);
+
+    // --- the body that comes in
+
+    void expect_body(http::framing f, std::uint64_t length) noexcept;
+    // The next piece; empty at the end.
+    task<std::expected<std::string_view, failure>> read_body();
+    bool body_ended() const noexcept { return in_ended_; }
+    // Whether read_body() has something without waiting.
+    bool body_ready() const noexcept { return in_ended_ || in_.size() > given_; }
+    // The last piece is done with.
+    void leave_body() noexcept { in_.consume(std::exchange(given_, 0)); }
+    http::fields trailers() const noexcept { return http::fields{trailers_}; }
+
+    // --- the message that goes out
+
+    // What was begun with f has a body of that many bytes; muted: they are counted and not sent.
+    void begin_body(http::framing f, std::uint64_t length, bool muted) noexcept;
+    // A piece of the body, after the head if that was not sent. Small ones go into the head's
+    // buffer.
+    task<done> write_body(buffer* head, std::string_view piece);
+    task<done> write_file(buffer* head, int file, std::uint64_t offset, std::uint64_t length);
+    task<done> end_body(buffer* head, std::span<field const> trailer);
+    bool message_sent() const noexcept { return out_ended_; }
+
+    // All of it. Try: false if some is left that has to be waited for.
+    std::expected<bool, failure> try_send(pieces& p, int flags = 0) noexcept;
+    task<done> send(pieces p, int flags = 0);
+
+    // Nothing more comes from this side.
+    void shutdown_send() noexcept;
+
+  protected:
+    ~channel() = default;
+
+    enum class cancelled_by : std::uint8_t { nobody, deadline, owner };
+
+    failure from(boost::system::error_code e) const noexcept;
+    failure misused(char const* why) const noexcept {
+        return {failure_kind::misused, party::us, false, why};
+    }
+    failure from(failure_kind k, char const* why) const noexcept { return {k, other_, false, why}; }
+
+    socket socket_;
+    std::unique_ptr<tls_stream> tls_;
+    buffer in_;
+    limits const& most_;
+    patience patience_;
+    cancelled_by cancelled_ = cancelled_by::nobody;
+    bool failed_ = false;  // nothing more can be sent or read with sense
+
+  private:
+    void expired() noexcept override;
+
+    task<done> wait_to_send();
+    task<done> send_over_tls(pieces p);
+    task<done> send_by_reading(int file, std::uint64_t offset, std::uint64_t length);
+    // The next piece of a chunked body, or how many more bytes are needed.
+    std::expected<std::string_view, failure> next_chunk();
+    // Whether a piece of that size fits what was promised; counts it.
+    done account(std::uint64_t size) noexcept;
+    std::expected<std::string_view, failure> fail(failure f) noexcept {
+        failed_ = true;
+        return std::unexpected{f};
+    }
+
+    party other_;
+
+    http::framing in_framing_ = http::framing::none;
+    bool in_ended_ = true;
+    std::uint64_t in_left_ = 0;
+    std::size_t given_ = 0;  // of in_, to be consumed before the next piece
+    chunk_decoder decoder_{most_};
+    std::vector<field> trailers_;
+
+    http::framing out_framing_ = http::framing::none;
+    bool out_muted_ = false;
+    bool out_ended_ = false;
+    std::uint64_t out_left_ = 0;
+};
+
+}  // namespace rondo::http::detail

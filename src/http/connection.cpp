@@ -1,0 +1,357 @@
+#include "connection.hpp"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <boost/asio/ssl/context.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <exception>
+
+#include "rondo/asio/use_task.hpp"
+
+namespace rondo::http::detail {
+
+namespace net = boost::asio;
+using rondo::asio::use_task;
+
+namespace {
+
+constexpr std::size_t first_read = std::size_t{4} * 1024;
+constexpr std::uint8_t looks_before_sleep = 4;
+constexpr clock::duration linger_time = std::chrono::seconds{2};
+constexpr std::size_t most_lingered = std::size_t{1024} * 1024;
+
+void print(std::exception_ptr const& thrown) noexcept {
+    try {
+        std::rethrow_exception(thrown);
+    } catch (std::exception const& e) {
+        std::fprintf(stderr, "rondo: a handler threw: %s\n", e.what());
+    } catch (...) {
+        std::fprintf(stderr, "rondo: a handler threw\n");
+    }
+}
+
+}  // namespace
+
+connection::connection(socket s, endpoint const& peer, site& at, boost::asio::ssl::context* tls)
+    : channel(std::move(s), at.deadlines, party::client, at.options.limits,
+              {at.options.read_timeout, at.options.write_timeout}),
+      site_(at),
+      peer_(peer) {
+    if (tls != nullptr) tls_ = std::make_unique<tls_stream>(socket_, *tls);
+    site_.changed.notify_one();  // somebody has to look after its deadlines
+}
+
+connection::endpoint const& connection::local() noexcept {
+    if (!local_) {
+        boost::system::error_code ignored;
+        local_ = socket_.local_endpoint(ignored);
+    }
+    return *local_;
+}
+
+void connection::drain() noexcept {
+    if (state_ != state::busy) cancel();
+}
+
+void connection::seen() noexcept {
+    if (state_ != state::idle || tls_ != nullptr || ++looks_ < looks_before_sleep) return;
+    rest_ = true;
+    cancel();
+}
+
+// --- one request after the other --------------------------------------------------------------
+
+task<void> connection::serve() {
+    if (tls_) {
+        auto const secured = co_await handshake();
+        if (!secured) co_return;
+    }
+    for (;;) {
+        bool const coming = co_await await_request();
+        if (!coming) break;
+        bool gone = false;
+        auto const understood = co_await read_head(&gone);
+        if (gone) break;
+        if (!understood) {
+            site::count(site_.refused);
+            (void)co_await refuse(status_of(understood.error()), reason_of(understood.error()));
+            co_await linger();
+            break;
+        }
+        co_await answer_request();
+        bool const goes_on = co_await complete();
+        if (!goes_on) break;
+    }
+}
+
+task<done> connection::handshake() {
+    read_by_ = in(site_.options.head_timeout);
+    auto const secured = co_await tls_->async_handshake(tls_stream::server, use_task);
+    read_by_ = never;
+    if (secured) co_return done{};
+    co_return std::unexpected{from(secured.error())};
+}
+
+bool connection::read_at_once() noexcept {
+    if (tls_) return false;
+    in_.make_room(first_read);
+    ssize_t const n = ::recv(socket_.native_handle(), in_.tail(), in_.room(), MSG_DONTWAIT);
+    if (n <= 0) return false;
+    in_.commit(static_cast<std::size_t>(n));
+    return true;
+}
+
+task<bool> connection::await_request() {
+    in_.unpin();
+    read_by_ = in(first_ ? site_.options.head_timeout : site_.options.idle_timeout);
+    while (in_.empty()) {
+        if (site_.draining) co_return read_at_once();
+        state_ = state::idle;
+        rest_ = false;
+        looks_ = 0;
+        auto const some = co_await fill(first_read);
+        state_ = state::busy;
+        if (some) break;
+        if (site_.draining) co_return read_at_once();
+        if (!rest_) co_return false;
+        // So that thousands of idle connections cost little, they wait without buffers.
+        in_.release();
+        answer_.release();
+        fields_ = {};
+        state_ = state::asleep;
+        auto const awake = co_await socket_.async_wait(socket::wait_read, use_task);
+        state_ = state::busy;
+        if (!awake && !site_.draining) co_return false;  // else it may have come meanwhile
+    }
+    read_by_ = in(site_.options.head_timeout);
+    co_return true;
+}
+
+// `gone`: there is nobody to answer.
+task<std::expected<void, head_error>> connection::read_head(bool* gone) {
+    head_search search;
+    head_ = {};
+    limits const& most = site_.options.limits;
+    for (;;) {
+        auto const found = search.look(in_.data(), most);
+        if (found == head_search::found::error) co_return std::unexpected{search.error()};
+        if (found == head_search::found::complete) break;
+        // Behind a large head there must be room for a body, which moves nothing.
+        std::size_t const room = in_.size() > buffer::usual / 2 ? 2 * most.head : first_read;
+        auto const more = co_await fill(room);
+        if (more) continue;
+        *gone = true;
+        if (more.error().kind == failure_kind::timed_out) {
+            cancelled_ = cancelled_by::nobody;
+            (void)co_await refuse(408, "the header did not come in time");
+        }
+        co_return {};
+    }
+    read_by_ = never;
+    first_ = false;
+    auto const head =
+        scan_request(in_.data().substr(search.skip(), search.length()), most, site_.table);
+    if (!head) co_return std::unexpected{head.error()};
+    head_ = *head;
+    fields_.assign(head->fields.begin(), head->fields.end());
+    head_.fields = http::fields{fields_};
+    in_.pin(search.skip() + search.length());
+    expect_body(head_.framing, head_.length);
+    co_return {};
+}
+
+task<void> connection::answer_request() {
+    answer_.clear();
+    broken_.reset();
+    head_sent_ = false;
+    continued_ = !head_.expects_continue;
+    keep_ = head_.keep_alive;
+    site::count(site_.requests);
+    exchange x{*this};
+    std::exception_ptr thrown;
+    try {
+        co_await site_.handle(&x);
+    } catch (...) {
+        thrown = std::current_exception();
+    }
+    if (!thrown) co_return;
+    if (site_.options.on_failure) {
+        site_.options.on_failure(thrown);
+    } else {
+        print(thrown);
+    }
+    keep_ = false;
+    if (!head_sent_) (void)co_await refuse(500, "the handler failed");
+}
+
+task<bool> connection::complete() {
+    if (tunnel_) co_return false;
+    if (!head_sent_ && broken_) {
+        int const status = broken_->kind == failure_kind::timed_out   ? 408
+                           : broken_->kind == failure_kind::too_large ? 413
+                                                                      : 400;
+        site::count(site_.refused);
+        if (broken_->kind != failure_kind::closed) {
+            cancelled_ = cancelled_by::nobody;
+            (void)co_await refuse(status, broken_->reason);
+        }
+    } else if (!head_sent_) {
+        (void)co_await refuse(500, "the handler gave no answer");
+    } else if (!message_sent()) {
+        auto const ended = co_await finish({});
+        if (!ended) co_return false;  // whoever reads knows that it is not complete
+    }
+    if (broken_ || (!keep_ && !body_ended())) {
+        co_await linger();
+        co_return false;
+    }
+    if (failed_ || !keep_) co_return false;
+    bool const rest_is_read = co_await drop_rest();
+    if (!rest_is_read) {
+        co_await linger();
+        co_return false;
+    }
+    leave_body();
+    co_return true;
+}
+
+// A body that nobody has read, up to a limit.
+task<bool> connection::drop_rest() {
+    if (body_ended()) co_return true;
+    if (!continued_) co_return false;  // it may come or not
+    std::uint64_t dropped = 0;
+    while (dropped <= site_.options.drain) {
+        auto const piece = co_await read_body();
+        if (!piece) co_return false;
+        if (piece->empty()) co_return true;
+        dropped += piece->size();
+    }
+    co_return false;
+}
+
+task<done> connection::refuse(int status, std::string_view reason) {
+    answer_.clear();
+    head_sent_ = false;
+    answer_.status(status);
+    answer_.add("content-type", "text/plain");
+    answer_.close();
+    std::string body{reason};
+    body += '\n';
+    co_return co_await send(body);
+}
+
+// Closing a socket that has something unread makes the system throw away what was sent. So it is
+// read first, for a while.
+task<void> connection::linger() {
+    shutdown_send();
+    if (site_.draining) co_return;
+    read_by_ = in(std::min(linger_time, site_.options.idle_timeout));
+    cancelled_ = cancelled_by::nobody;
+    std::size_t dropped = 0;
+    while (dropped < most_lingered) {
+        in_.unpin();
+        in_.clear();
+        auto const n = co_await fill(first_read);
+        if (!n) break;
+        dropped += *n;
+    }
+    read_by_ = never;
+}
+
+// --- what an exchange offers ------------------------------------------------------------------
+
+buffer* connection::seal(http::framing otherwise) {
+    if (head_sent_) return nullptr;
+    head_sent_ = true;
+    int const status = answer_.status();
+    bool const never_has_body = status < 200 || status == 204;
+    bool const muted = never_has_body || status == 304 || head_.method == method::head;
+    http::framing f = answer_.framing().value_or(otherwise);
+    if (f == framing::chunked && head_.minor == 0) f = framing::until_close;
+    if (f == framing::until_close && !muted) keep_ = false;
+    if (answer_.closes() || site_.draining) keep_ = false;
+    if (!never_has_body && !(status == 304 && !answer_.framing())) answer_.add_framing(f);
+    if (tunnel_) {
+        answer_.add("connection", "upgrade");
+    } else if (!keep_) {
+        answer_.add("connection", "close");
+    } else if (head_.minor == 0) {
+        answer_.add("connection", "keep-alive");
+    }
+    if (!answer_.dated()) answer_.add("date", site_.date.now());
+    begin_body(f, answer_.promised(), muted);
+    return &answer_.seal();
+}
+
+task<std::expected<std::string_view, failure>> connection::read() {
+    if (!continued_) {
+        continued_ = true;
+        if (!head_sent_ && in_.empty()) {
+            pieces p;
+            p.add("HTTP/1.1 100 Continue\r\n\r\n");
+            auto const sent = co_await channel::send(p);
+            if (!sent) co_return std::unexpected{sent.error()};
+        }
+    }
+    auto piece = co_await read_body();
+    if (!piece && !tunnel_) broken_ = piece.error();
+    co_return piece;
+}
+
+task<done> connection::send(std::string_view body) {
+    if (head_sent_) co_return std::unexpected{misused("the head was sent before")};
+    if (!answer_.framing()) answer_.length(body.size());
+    buffer* const head = seal(framing::length);
+    auto const sent = co_await write_body(head, body);
+    if (!sent) co_return sent;
+    co_return co_await end_body(nullptr, {});
+}
+
+task<done> connection::send_file(int file, std::uint64_t offset, std::uint64_t length) {
+    if (head_sent_) co_return std::unexpected{misused("the head was sent before")};
+    answer_.length(length);
+    buffer* const head = seal(framing::length);
+    auto const sent = co_await write_file(head, file, offset, length);
+    if (!sent) co_return sent;
+    co_return co_await end_body(nullptr, {});
+}
+
+task<done> connection::write(std::string_view piece) {
+    buffer* const head = seal(framing::chunked);
+    return write_body(head, piece);
+}
+
+task<done> connection::write_some_file(int file, std::uint64_t offset, std::uint64_t length) {
+    buffer* const head = seal(framing::chunked);
+    return write_file(head, file, offset, length);
+}
+
+task<done> connection::flush() {
+    buffer* const head = seal(framing::chunked);
+    if (head == nullptr) co_return done{};
+    co_return co_await write_body(head, {});
+}
+
+task<done> connection::finish(std::span<field const> trailer) {
+    if (tunnel_) {
+        shutdown_send();
+        co_return done{};
+    }
+    buffer* const head = seal(framing::chunked);
+    co_return co_await end_body(head, trailer);
+}
+
+task<done> connection::upgrade() {
+    if (head_sent_) co_return std::unexpected{misused("the head was sent before")};
+    tunnel_ = true;
+    answer_.status(101);
+    buffer* const head = seal(framing::none);
+    auto const sent = co_await write_body(head, {});
+    expect_body(framing::until_close, 0);
+    begin_body(framing::until_close, 0, false);
+    co_return sent;
+}
+
+}  // namespace rondo::http::detail

@@ -1,0 +1,90 @@
+// connection.hpp: a client's connection: one request after the other.
+//
+//   idle -> head -> handler -> rest of the body -> idle ...           -> closed
+//
+// While it is idle a worker may cancel its read: to drain, or to take its buffers back.
+#pragma once
+
+#include <boost/asio/ip/tcp.hpp>
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "channel.hpp"
+#include "rondo/core/task.hpp"
+#include "rondo/http/exchange.hpp"
+#include "rondo/http/head_text.hpp"
+#include "site.hpp"
+
+namespace rondo::http::detail {
+
+class connection final : public channel {
+  public:
+    using endpoint = boost::asio::ip::tcp::endpoint;
+
+    connection(socket s, endpoint const& peer, site& at, boost::asio::ssl::context* tls);
+
+    // Until it ends.
+    task<void> serve();
+    // The server drains: an idle connection ends.
+    void drain() noexcept;
+
+    // What an exchange offers.
+    request_head const& head() const noexcept { return head_; }
+    endpoint const& peer() const noexcept { return peer_; }
+    endpoint const& local() noexcept;
+    std::size_t worker() const noexcept { return site_.index; }
+    response_text& answer() noexcept { return answer_; }
+    bool answered() const noexcept { return head_sent_; }
+
+    task<std::expected<std::string_view, failure>> read();
+    task<done> send(std::string_view body);
+    task<done> send_file(int file, std::uint64_t offset, std::uint64_t length);
+    task<done> write(std::string_view piece);
+    task<done> write_some_file(int file, std::uint64_t offset, std::uint64_t length);
+    task<done> flush();
+    task<done> finish(std::span<field const> trailer);
+    task<done> upgrade();
+
+  private:
+    enum class state : std::uint8_t { busy, idle, asleep };
+
+    void seen() noexcept override;
+
+    task<done> handshake();
+    // Waits for the first byte of a request; false: there will be none.
+    task<bool> await_request();
+    // The bytes that are there after a wait was cancelled.
+    bool read_at_once() noexcept;
+    task<std::expected<void, head_error>> read_head(bool* gone);
+    task<void> answer_request();
+    // What the handler left to do; whether the connection goes on.
+    task<bool> complete();
+    task<bool> drop_rest();
+    task<done> refuse(int status, std::string_view reason);
+    task<void> linger();
+
+    // The head, complete, if it was not sent.
+    buffer* seal(http::framing otherwise);
+
+    site& site_;
+    endpoint peer_;
+    std::optional<endpoint> local_;
+    request_head head_;
+    std::vector<field> fields_;
+    response_text answer_;
+    std::optional<failure> broken_;  // the request could not be read
+    state state_ = state::busy;
+    bool rest_ = false;  // the worker wants the buffers back
+    bool first_ = true;
+    bool head_sent_ = false;
+    bool continued_ = false;  // 100 was sent, or need not be
+    bool keep_ = true;
+    bool tunnel_ = false;
+    std::uint8_t looks_ = 0;  // while it was idle
+};
+
+}  // namespace rondo::http::detail

@@ -1,0 +1,62 @@
+// site.hpp: what the connections of a server share on one worker.
+//
+// A connection is counted from before it is handed to the worker until it has ended: `live`. When
+// the server drains and the count is zero, the site gives up its subscription, and stop() goes on.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <ctime>
+#include <string_view>
+#include <vector>
+
+#include "rondo/core/task.hpp"
+#include "rondo/http/detail/http_date.hpp"
+#include "rondo/http/server.hpp"
+#include "rondo/sync/notify.hpp"
+#include "rondo/sync/shutdown.hpp"
+#include "watch.hpp"
+
+namespace rondo::http::detail {
+
+// The time of day as HTTP writes it, renewed once a second.
+class date_text {
+  public:
+    std::string_view now() noexcept;
+
+  private:
+    std::time_t second_ = 0;
+    http_date text_{0};
+};
+
+class site {
+  public:
+    site(server_options const& o, stack const& chain, std::size_t worker,
+         clock::duration tick) noexcept
+        : options(o), handle(chain), index(worker), deadlines(tick), table(o.limits.fields) {}
+    site(site const&) = delete;
+    site& operator=(site const&) = delete;
+
+    // Looks after deadlines until the server ends, then until the connections have.
+    task<void> run(shutdown::subscription end);
+
+    server_options const& options;
+    stack const& handle;
+    std::size_t const index;
+    watch deadlines;
+    date_text date;
+    std::vector<field> table;  // for the scan of a head
+    bool draining = false;     // no further request on any connection
+
+    atomic<std::size_t> live{0};
+    // Written by the worker alone.
+    atomic<std::uint64_t> requests{0};
+    atomic<std::uint64_t> refused{0};
+    static void count(atomic<std::uint64_t>& n) noexcept {
+        n.store(n.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    }
+
+    notify changed;  // a connection came or went
+};
+
+}  // namespace rondo::http::detail

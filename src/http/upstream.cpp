@@ -1,0 +1,223 @@
+#include "upstream.hpp"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "methods.hpp"
+#include "rondo/asio/use_task.hpp"
+#include "rondo/core/this_task.hpp"
+
+namespace rondo::http::detail {
+
+using rondo::asio::use_task;
+
+namespace {
+
+constexpr std::size_t first_read = std::size_t{4} * 1024;
+constexpr int most_interim = 16;  // 1xx before a response
+
+}  // namespace
+
+upstream::upstream(socket s, endpoint const& to, pool& from)
+    : channel(std::move(s), from.deadlines, party::upstream, from.options.limits,
+              {from.options.response_timeout, from.options.response_timeout}),
+      to_(to),
+      pool_(from) {}
+
+task<done> upstream::connect() {
+    write_by_ = in(pool_.options.connect_timeout);
+    auto const connected = co_await socket_.async_connect(to_, use_task);
+    write_by_ = never;
+    if (!connected) {
+        failure why = from(connected.error());
+        if (why.kind != failure_kind::timed_out && why.kind != failure_kind::stopped) {
+            why = from(failure_kind::refused, "no connection could be made");
+        }
+        why.retry_safe = true;
+        co_return std::unexpected{why};
+    }
+    boost::system::error_code ignored;
+    socket_.set_option(boost::asio::ip::tcp::no_delay{true}, ignored);
+    co_return done{};
+}
+
+void upstream::begin(bool reused) noexcept {
+    in_.unpin();
+    reused_ = reused;
+    head_sent_ = answered_ = complete_ = false;
+    expect_body(framing::none, 0);
+}
+
+buffer* upstream::seal() {
+    if (head_sent_) return nullptr;
+    head_sent_ = true;
+    http::framing const f = request_.framing().value_or(framing::none);
+    // A length of 0 is said where a body would be expected.
+    if (f == framing::none &&
+        (request_.method() == method::post || request_.method() == method::put ||
+         request_.method() == method::patch)) {
+        request_.length(0);
+        request_.add_framing(framing::length);
+    } else {
+        request_.add_framing(f);
+    }
+    if (request_.closes()) request_.add("connection", "close");
+    begin_body(f, request_.promised(), false);
+    return &request_.seal();
+}
+
+// Nothing has come back over a connection that the upstream may have closed while it was idle.
+failure upstream::with_retry(failure f) const noexcept {
+    f.retry_safe =
+        reused_ && !answered_ && f.kind == failure_kind::closed && is_idempotent(request_.method());
+    return f;
+}
+
+task<done> upstream::write(std::string_view piece) {
+    buffer* const head = seal();
+    auto const written = co_await write_body(head, piece);
+    if (!written) co_return std::unexpected{with_retry(written.error())};
+    co_return done{};
+}
+
+task<done> upstream::finish(std::span<field const> trailer) {
+    if (tunnel_) {
+        shutdown_send();
+        co_return done{};
+    }
+    buffer* const head = seal();
+    auto const sent = co_await end_body(head, trailer);
+    if (!sent) co_return std::unexpected{with_retry(sent.error())};
+    co_return done{};
+}
+
+task<std::expected<void, failure>> upstream::read_one_head() {
+    limits const& most = pool_.options.limits;
+    head_search search;
+    for (;;) {
+        auto const found = search.look(in_.data(), most);
+        // What a client may do before a request nobody does before a response.
+        if (found == head_search::found::error || search.skip() != 0) {
+            co_return std::unexpected{refused_by(search.error())};
+        }
+        if (found == head_search::found::complete) break;
+        std::size_t const room = in_.size() > buffer::usual / 2 ? 2 * most.head : first_read;
+        auto const more = co_await fill(room);
+        if (!more) co_return std::unexpected{with_retry(more.error())};
+        answered_ = true;
+    }
+    auto const head = scan_response(in_.data().substr(0, search.length()), most, pool_.table,
+                                    request_.method() == method::head);
+    if (!head) co_return std::unexpected{refused_by(head.error())};
+    response_ = *head;
+    fields_.assign(head->fields.begin(), head->fields.end());
+    response_.fields = http::fields{fields_};
+    if (response_.status >= 200 || response_.status == 101) {
+        in_.pin(search.length());
+    } else {
+        in_.consume(search.length());
+    }
+    co_return std::expected<void, failure>{};
+}
+
+task<std::expected<response_head const*, failure>> upstream::read_head() {
+    read_by_ = in(pool_.options.response_timeout);
+    for (int i = 0; i < most_interim; ++i) {
+        auto const read = co_await read_one_head();
+        if (!read) {
+            read_by_ = never;
+            failed_ = true;
+            co_return std::unexpected{read.error()};
+        }
+        if (response_.status >= 200 || response_.status == 101) break;
+    }
+    read_by_ = never;
+    if (response_.status < 200 && response_.status != 101) {
+        failed_ = true;
+        co_return std::unexpected{from(failure_kind::malformed, "there is no end of 1xx")};
+    }
+    complete_ = true;
+    if (response_.status == 101) {
+        tunnel_ = true;
+        expect_body(framing::until_close, 0);
+        begin_body(framing::until_close, 0, false);
+    } else {
+        expect_body(response_.framing, response_.length);
+    }
+    co_return &response_;
+}
+
+bool upstream::clean() const noexcept {
+    return complete_ && !failed_ && !tunnel_ && message_sent() && body_ended() &&
+           response_.keep_alive && !request_.closes();
+}
+
+bool upstream::stale() noexcept {
+    char c = 0;
+    return ::recv(socket_.native_handle(), &c, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 ||
+           (errno != EAGAIN && errno != EWOULDBLOCK);
+}
+
+void upstream::rest() noexcept {
+    leave_body();
+    in_.unpin();
+}
+
+// --- the pool -----------------------------------------------------------------------------------
+
+std::unique_ptr<upstream> pool::take(boost::asio::ip::tcp::endpoint const& to) {
+    auto const found = idle_.find(to);
+    if (found == idle_.end()) return nullptr;
+    auto& all = found->second;
+    while (!all.empty()) {
+        auto u = std::move(all.back().connection);  // the last used is the least likely to be stale
+        all.pop_back();
+        if (!u->stale()) return u;
+    }
+    return nullptr;
+}
+
+void pool::give_back(std::unique_ptr<upstream> u) noexcept {
+    if (!u->clean()) return;
+    u->rest();
+    if (u->has_leftovers()) return;  // it said more than it was asked for
+    auto& all = idle_[u->to()];
+    if (all.size() >= options.idle_per_address) return;
+    time_point const until = deadlines.now() + options.idle_timeout;
+    all.push_back({std::move(u), until});
+}
+
+void pool::forget_old() noexcept {
+    time_point const now = deadlines.now();
+    for (auto& [to, all] : idle_) {
+        std::erase_if(all, [now](idle const& i) { return i.until < now; });
+    }
+}
+
+void pool::look_after(runtime& rt) {
+    if (looking_ && !looking_->ended()) return;
+    looking_ = rt.spawn_pinned(look());
+}
+
+task<void> pool::look() {
+    while (!deadlines.empty()) {
+        co_await sleep_for(deadlines.tick());
+        deadlines.look();
+        forget_old();
+    }
+}
+
+task<void> pool::end() {
+    idle_.clear();
+    if (!looking_) co_return;
+    looking_->request_stop();
+    (void)co_await looking_->join();
+}
+
+void give_back::operator()(upstream* u) const noexcept {
+    u->from_pool().give_back(std::unique_ptr<upstream>{u});
+}
+
+}  // namespace rondo::http::detail

@@ -1,0 +1,96 @@
+// watch.hpp: the deadlines of one worker's connections, looked after by one task.
+//
+// A request sets and clears several deadlines. As timers they would be entered and taken out each
+// time; here they are two words of the connection, and a task of the worker looks at all of them
+// now and then. Time is that of the last look: a deadline may come so much late, never early.
+//
+// Everything belongs to one worker.
+#pragma once
+
+#include "rondo/core/policy.hpp"
+
+namespace rondo::http::detail {
+
+class watch;
+
+// Something with deadlines. Linked into a watch while it lives.
+class watched {
+  public:
+    watched(watched const&) = delete;
+    watched& operator=(watched const&) = delete;
+
+  protected:
+    explicit watched(watch& by) noexcept;
+    ~watched();
+
+    static constexpr time_point never = time_point::max();
+
+    // So long from now, at least.
+    time_point in(clock::duration d) const noexcept;
+
+    time_point read_by_ = never;
+    time_point write_by_ = never;
+
+  private:
+    friend class watch;
+    // A deadline has passed. Called once for each look until it is moved; must not end the life of
+    // any watched.
+    virtual void expired() noexcept = 0;
+    // Called at each look.
+    virtual void seen() noexcept {}
+
+    watch* by_;
+    watched* before_ = nullptr;
+    watched* after_ = nullptr;
+};
+
+class watch {
+  public:
+    // Precise to `tick`.
+    explicit watch(clock::duration tick) noexcept : tick_(tick), now_(clock::now()) {}
+    watch(watch const&) = delete;
+    watch& operator=(watch const&) = delete;
+
+    void look() noexcept {
+        now_ = clock::now();
+        for (watched* w = first_; w != nullptr; w = w->after_) {
+            if (w->read_by_ < now_ || w->write_by_ < now_) w->expired();
+            w->seen();
+        }
+    }
+    template <class F>
+    void for_each(F f) noexcept {
+        for (watched* w = first_; w != nullptr; w = w->after_) f(*w);
+    }
+
+    bool empty() const noexcept { return first_ == nullptr; }
+    time_point now() const noexcept { return now_; }  // as of the last look
+    clock::duration tick() const noexcept { return tick_; }
+
+  private:
+    friend class watched;
+
+    clock::duration tick_;
+    time_point now_;
+    watched* first_ = nullptr;
+};
+
+inline watched::watched(watch& by) noexcept : by_(&by), after_(by.first_) {
+    if (after_ != nullptr) {
+        after_->before_ = this;
+    } else {
+        by.now_ = clock::now();  // nobody may have looked for long
+    }
+    by.first_ = this;
+}
+
+inline watched::~watched() {
+    (before_ != nullptr ? before_->after_ : by_->first_) = after_;
+    if (after_ != nullptr) after_->before_ = before_;
+}
+
+inline time_point watched::in(clock::duration d) const noexcept {
+    return by_->now_ + by_->tick_ + d;
+}
+
+}  // namespace rondo::http::detail

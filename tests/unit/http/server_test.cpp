@@ -1,0 +1,360 @@
+#include "rondo/http/server.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include "rondo/core/this_task.hpp"
+#include "rondo/sync/notify.hpp"
+#include "wire.hpp"
+
+namespace rondo::http {
+namespace {
+
+using namespace std::chrono_literals;
+using test::body_in;
+using test::served;
+using test::status_in;
+using test::wire;
+
+std::string const get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+std::string const last_get = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+
+task<void> hello(exchange* x) {
+    x->answer().add("content-type", "text/plain");
+    (void)co_await x->send("hello");
+}
+
+// Reads everything, and says it back with its length.
+task<void> echo(exchange* x) {
+    std::string all;
+    for (;;) {
+        auto const piece = co_await x->read();
+        if (!piece) co_return;
+        if (piece->empty()) break;
+        all += *piece;
+    }
+    for (field const& f : x->trailers()) all += std::string{f.name} + "=" + std::string{f.value};
+    (void)co_await x->send(all);
+}
+
+// Streams everything back as it comes.
+task<void> pass_back(exchange* x) {
+    for (;;) {
+        auto const piece = co_await x->read();
+        if (!piece) co_return;
+        if (piece->empty()) break;
+        auto const written = co_await x->write(*piece);
+        if (!written) co_return;
+    }
+    field const trailer[] = {{"x-end", "yes"}};
+    (void)co_await x->finish(trailer);
+}
+
+TEST(Server, AnswersARequest) {
+    served s{hello};
+    std::string const answer = s.answer_to(last_get);
+    EXPECT_EQ(status_in(answer), 200);
+    EXPECT_EQ(body_in(answer), "hello");
+    EXPECT_NE(answer.find("content-length: 5\r\n"), std::string::npos);
+    EXPECT_NE(answer.find("connection: close\r\n"), std::string::npos);
+    EXPECT_NE(answer.find("date: "), std::string::npos);
+    EXPECT_NE(answer.find("content-type: text/plain\r\n"), std::string::npos);
+}
+
+TEST(Server, KeepsAConnectionForFurtherRequests) {
+    served s{hello};
+    wire w = s.dial();
+    for (int i = 0; i < 5; ++i) {
+        w.say(get);
+        EXPECT_EQ(body_in(w.hear_message()), "hello");
+    }
+    EXPECT_EQ(s.server().measure().accepted, 1U);
+    EXPECT_EQ(s.server().measure().requests, 5U);
+}
+
+TEST(Server, AnswersPipelinedRequestsInTheirOrder) {
+    served s{echo};
+    std::string all;
+    for (int i = 0; i < 200; ++i) {
+        std::string const n = std::to_string(i);
+        all += "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: " + std::to_string(n.size()) +
+               "\r\n\r\n" + n;
+    }
+    wire w = s.dial();
+    w.say(all);
+    for (int i = 0; i < 200; ++i) EXPECT_EQ(body_in(w.hear_message()), std::to_string(i));
+}
+
+TEST(Server, ReadsARequestThatComesByteByByte) {
+    served s{echo};
+    wire w = s.dial();
+    for (char const c :
+         std::string{"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+                     "3\r\nabc\r\n0\r\nX: y\r\n\r\n"}) {
+        w.say({&c, 1});
+    }
+    EXPECT_EQ(body_in(w.hear_message()), "abcX=y");
+}
+
+TEST(Server, StreamsABodyOfUnknownLengthInChunks) {
+    served s{pass_back};
+    wire w = s.dial();
+    w.say("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello");
+    std::string const answer = w.hear_until("x-end: yes\r\n\r\n");
+    EXPECT_NE(answer.find("transfer-encoding: chunked\r\n"), std::string::npos);
+    EXPECT_EQ(body_in(answer), "5\r\nhello\r\n0\r\nx-end: yes\r\n\r\n");
+    w.say(get);
+    EXPECT_EQ(status_in(w.hear_until("0\r\n")), 200) << "the connection goes on";
+}
+
+TEST(Server, StreamsUntilTheEndOfTheConnectionToHttp10) {
+    served s{pass_back};
+    std::string const answer =
+        s.answer_to("POST / HTTP/1.0\r\nConnection: keep-alive\r\nContent-Length: 5\r\n\r\nhello");
+    EXPECT_EQ(answer.find("transfer-encoding"), std::string::npos);
+    EXPECT_NE(answer.find("connection: close\r\n"), std::string::npos);
+    EXPECT_EQ(body_in(answer), "hello");
+}
+
+TEST(Server, KeepsAConnectionOfHttp10ThatAsksForIt) {
+    served s{hello};
+    wire w = s.dial();
+    w.say("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+    EXPECT_NE(w.hear_message().find("connection: keep-alive\r\n"), std::string::npos);
+    w.say("GET / HTTP/1.0\r\n\r\n");
+    EXPECT_EQ(body_in(w.hear_all()), "hello");
+}
+
+TEST(Server, SendsNoBodyToHead) {
+    served s{hello};
+    wire w = s.dial();
+    w.say("HEAD / HTTP/1.1\r\nHost: a\r\n\r\n");
+    std::string const head = w.hear_until("\r\n\r\n");
+    EXPECT_NE(head.find("content-length: 5\r\n"), std::string::npos);
+    w.say(last_get);
+    EXPECT_TRUE(w.hear_all().starts_with("HTTP/1.1 200 OK\r\n")) << "nothing was in between";
+}
+
+TEST(Server, SendsNoBodyWith204And304) {
+    served s{[](exchange* x) -> task<void> {
+        x->answer().status(x->head().path == "/204" ? 204 : 304);
+        (void)co_await x->send();
+    }};
+    wire w = s.dial();
+    for (char const* const path : {"/204", "/304"}) {
+        w.say(std::string{"GET "} + path + " HTTP/1.1\r\nHost: a\r\n\r\n");
+        std::string const head = w.hear_until("\r\n\r\n");
+        EXPECT_EQ(std::to_string(status_in(head)), path + 1);
+        EXPECT_EQ(head.find("transfer-encoding"), std::string::npos);
+    }
+}
+
+TEST(Server, SaysContinueWhenTheHandlerBeginsToRead) {
+    served s{echo};
+    wire w = s.dial();
+    w.say("POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
+    EXPECT_EQ(w.hear_until("\r\n\r\n"), "HTTP/1.1 100 Continue\r\n\r\n");
+    w.say("ok");
+    EXPECT_EQ(body_in(w.hear_message()), "ok");
+}
+
+TEST(Server, DoesNotSayContinueWhenTheHandlerDoesNotRead) {
+    served s{hello};
+    std::string const answer = s.answer_to(
+        "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
+    EXPECT_EQ(status_in(answer), 200);
+    EXPECT_EQ(body_in(answer), "hello") << "and the connection ends: the body may come or not";
+}
+
+TEST(Server, DropsABodyThatNobodyReads) {
+    served s{hello};
+    wire w = s.dial();
+    w.say("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n" +
+          std::string(100000, 'x'));
+    EXPECT_EQ(body_in(w.hear_message()), "hello");
+    w.say(get);
+    EXPECT_EQ(body_in(w.hear_message()), "hello");
+}
+
+TEST(Server, EndsTheConnectionRatherThanToDropTooMuch) {
+    served s{hello};
+    wire w = s.dial();
+    w.say("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000000\r\n\r\n" +
+          std::string(400000, 'x'));
+    EXPECT_EQ(body_in(w.hear_message()), "hello");
+    w.say_no_more();
+    EXPECT_EQ(w.hear_all(), "");
+}
+
+TEST(Server, PassesALargeBodyThroughInBothDirections) {
+    served s{pass_back};
+    std::string big;
+    for (int i = 0; big.size() < 3'000'000; ++i) big += std::to_string(i);
+    wire w = s.dial();
+    std::thread writer{[&] {
+        w.say("POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: " +
+              std::to_string(big.size()) + "\r\n\r\n");
+        w.say(big);
+    }};
+    std::string const answer = body_in(w.hear_all());
+    writer.join();
+    std::string decoded;
+    for (std::size_t at = 0; at < answer.size();) {
+        std::size_t const size = std::stoul(answer.substr(at), nullptr, 16);
+        at = answer.find("\r\n", at) + 2;
+        if (size == 0) break;
+        decoded += answer.substr(at, size);
+        at += size + 2;
+    }
+    EXPECT_TRUE(decoded == big);
+}
+
+TEST(Server, AnswersForAHandlerThatThrows) {
+    std::atomic<int> told{0};
+    served s{[](exchange*) -> task<void> {
+                 throw std::runtime_error{"no"};
+                 co_return;
+             },
+             {.on_failure = [&told](std::exception_ptr) { ++told; }}};
+    EXPECT_EQ(status_in(s.answer_to(get)), 500);
+    EXPECT_EQ(told.load(), 1);
+}
+
+TEST(Server, AnswersForAHandlerThatDoesNot) {
+    served s{[](exchange*) -> task<void> { co_return; }};
+    EXPECT_EQ(status_in(s.answer_to(get)), 500);
+}
+
+TEST(Server, CutsAnAnswerThatIsShorterThanItPromised) {
+    served s{[](exchange* x) -> task<void> {
+        x->answer().length(10);
+        (void)co_await x->write("short");
+    }};
+    EXPECT_EQ(body_in(s.answer_to(get + get)), "short") << "and nothing is taken for the rest";
+}
+
+TEST(Server, TurnsAConnectionIntoATunnel) {
+    served s{[](exchange* x) -> task<void> {
+        x->answer().add("upgrade", x->head().upgrade);
+        auto const upgraded = co_await x->upgrade();
+        if (!upgraded) co_return;
+        for (;;) {
+            auto const piece = co_await x->read();
+            if (!piece || piece->empty()) break;
+            (void)co_await x->write(*piece);
+        }
+        (void)co_await x->write("bye");
+        (void)co_await x->finish();
+    }};
+    wire w = s.dial();
+    w.say("GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\nearly");
+    std::string const head = w.hear_until("\r\n\r\n");
+    EXPECT_EQ(status_in(head), 101);
+    EXPECT_NE(head.find("upgrade: echo\r\n"), std::string::npos);
+    EXPECT_NE(head.find("connection: upgrade\r\n"), std::string::npos);
+    EXPECT_EQ(w.hear(5), "early");
+    w.say("late");
+    EXPECT_EQ(w.hear(4), "late");
+    w.say_no_more();
+    EXPECT_EQ(w.hear_all(), "bye");
+}
+
+TEST(Server, EndsAConnectionWhoseHeadDoesNotComeInTime) {
+    served s{hello, {.head_timeout = 50ms}};
+    wire w = s.dial();
+    w.say("GET / HTTP/1.1\r\nHost:");
+    EXPECT_EQ(status_in(w.hear_all()), 408);
+}
+
+TEST(Server, EndsAConnectionThatIsIdleForTooLong) {
+    served s{hello, {.idle_timeout = 50ms}};
+    wire w = s.dial();
+    w.say(get);
+    EXPECT_EQ(body_in(w.hear_all()), "hello");
+}
+
+TEST(Server, EndsAConnectionWhoseBodyStops) {
+    served s{echo, {.read_timeout = 50ms}};
+    wire w = s.dial();
+    w.say("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nab");
+    EXPECT_EQ(status_in(w.hear_all()), 408);
+}
+
+TEST(Server, AnIdleConnectionThatSleptIsServedAsBefore) {
+    // The shortest timeout sets how often it is looked at: it sleeps after 20 ms here.
+    served s{hello, {.write_timeout = 40ms}};
+    wire w = s.dial();
+    for (int i = 0; i < 3; ++i) {
+        w.say(get);
+        EXPECT_EQ(body_in(w.hear_message()), "hello");
+        // real time: it has to be idle for some looks
+        std::this_thread::sleep_for(60ms);
+    }
+}
+
+TEST(Server, HoldsTheExcessInTheBacklog) {
+    served s{hello, {.max_connections = 1}};
+    wire first = s.dial();
+    first.say(get);
+    EXPECT_EQ(body_in(first.hear_message()), "hello");
+    wire second = s.dial();
+    second.say(get);
+    first.say(get);
+    EXPECT_EQ(body_in(first.hear_message()), "hello");
+    EXPECT_EQ(s.server().measure().accepted, 1U);
+    first.close();
+    EXPECT_EQ(body_in(second.hear_message()), "hello");
+}
+
+TEST(Server, ClosesWhatIsTooMuchFromOneAddress) {
+    served s{hello, {.max_connections_per_address = 1}};
+    wire first = s.dial();
+    first.say(get);
+    EXPECT_EQ(body_in(first.hear_message()), "hello");
+    wire second = s.dial();
+    EXPECT_EQ(second.hear_all(), "");
+}
+
+TEST(Server, SaysWhichAddressItCannotListenAt) {
+    served s{hello};
+    runtime rt{{.workers = 1}};
+    server other{rt, {.listen = {{test::loopback()}, {test::loopback(s.port())}}}, hello};
+    auto const started = other.start();
+    ASSERT_FALSE(started.has_value());
+    EXPECT_EQ(started.error().address.port(), s.port());
+    EXPECT_NE(started.error().reason, "");
+    EXPECT_TRUE(other.addresses().empty());
+}
+
+TEST(Server, SendsAPartOfAFile) {
+    char name[] = "/tmp/rondo_http_XXXXXX";
+    int const file = ::mkstemp(name);
+    ASSERT_GE(file, 0);
+    ::unlink(name);
+    std::string big;
+    for (int i = 0; big.size() < 2'000'000; ++i) big += std::to_string(i) + "\n";
+    ASSERT_EQ(::write(file, big.data(), big.size()), static_cast<ssize_t>(big.size()));
+    std::size_t const size = big.size() - 20;
+    {
+        served s{[file, size](exchange* x) {
+            return [](exchange* on, int f, std::size_t n) -> task<void> {
+                (void)co_await on->send_file(f, 10, n);
+            }(x, file, size);
+        }};
+        wire w = s.dial();
+        w.say(get);
+        EXPECT_TRUE(body_in(w.hear_message()) == big.substr(10, size));
+        w.say("HEAD / HTTP/1.1\r\nHost: a\r\n\r\n");
+        EXPECT_NE(w.hear_until("\r\n\r\n").find("content-length: " + std::to_string(size)),
+                  std::string::npos);
+    }
+    ::close(file);
+}
+
+}  // namespace
+}  // namespace rondo::http
