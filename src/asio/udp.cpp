@@ -105,8 +105,8 @@ void port::let_go() noexcept {
     }
     boost::asio::post(socket_.get_executor(), [self = shared_from_this()] {
         std::lock_guard const guard{self->mutex_};
-        error_code ignored;
-        (void)self->socket_.close(ignored);
+        error_code error;
+        error = self->socket_.close(error);  // closed is closed
     });
 }
 
@@ -115,9 +115,9 @@ void port::let_go() noexcept {
 datagram_network::bound udp_network::open(endpoint local, datagram_options chosen) {
     udp::socket s{where_};
     error_code error;
-    (void)s.open(udp::v4(), error);
-    if (!error) (void)s.non_blocking(true, error);
-    if (!error) (void)s.bind(to_asio(local), error);
+    error = s.open(udp::v4(), error);
+    if (!error) error = s.non_blocking(true, error);
+    if (!error) error = s.bind(to_asio(local), error);
     if (error == boost::asio::error::address_in_use) return std::unexpected{bind_error::in_use};
     if (error == boost::system::errc::address_not_available) {
         return std::unexpected{bind_error::not_here};
