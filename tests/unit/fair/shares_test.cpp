@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "rondo/core/frame_allocator.hpp"
 #include "rondo/core/spawn.hpp"
 #include "rondo/core/task.hpp"
 #include "rondo/fair/key.hpp"
@@ -361,6 +362,26 @@ TEST(FairScale, AMillionTenantsOverTimeLeaveNothingBehind) {
     EXPECT_LE(q.stats().tenants_known, idle_tenants_kept + ranked_tenants);
     q.close();
     EXPECT_EQ(q.stats().tenants_known, 0U);
+}
+
+// Blocks that tasks and tenants have from the system; all is done by this thread.
+std::uint64_t blocks_taken() {
+    auto const now = this_thread_frame_stats();
+    return now.system_allocations - now.system_frees;
+}
+
+TEST(FairScale, AMillionTenantsOverTimeTakeNoMoreMemoryThanTheFirstThousands) {
+    queue q{ample()};
+    auto const visit = [&q](std::uint64_t from, std::uint64_t to) {
+        for (std::uint64_t who = from; who < to; ++who) {
+            ASSERT_TRUE(q.enqueue(who, 0));
+            ASSERT_TRUE(q.try_dequeue());
+        }
+    };
+    visit(0, 5'000);
+    std::uint64_t const before = blocks_taken();
+    visit(5'000, 1'000'000);
+    EXPECT_LE(blocks_taken(), before);
 }
 
 TEST(FairScale, ManyTenantsAtOnceAreForgottenWhenTheyAreServed) {
