@@ -2,7 +2,8 @@
 //
 // A box office sells the seats of a theatre. Customers ask by datagram until they have an answer,
 // so the office writes down who has which seat and gives the same answer again. It syncs its book
-// once a second, as a sync is slow. If it loses power in that second, it sells a seat that somebody has.
+// once a second, as a sync is slow. If it loses power in that second, it sells a seat that somebody
+// has.
 //
 // The office and the customers are written against a datagram_network and a disk. Here these are
 // simulated: the network loses and doubles, the office loses power now and then. We try seeds until
