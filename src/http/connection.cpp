@@ -183,11 +183,12 @@ task<void> connection::answer_request() {
         print(thrown);
     }
     keep_ = false;
+    if (head_sent_) cut_ = true;
     if (!head_sent_) (void)co_await refuse(500, "the handler failed");
 }
 
 task<bool> connection::complete() {
-    if (tunnel_) co_return false;
+    if (tunnel_ || cut_) co_return false;
     if (!head_sent_ && broken_) {
         int const status = broken_->kind == failure_kind::timed_out   ? 408
                            : broken_->kind == failure_kind::too_large ? 413

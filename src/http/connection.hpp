@@ -48,6 +48,7 @@ class connection final : public channel {
     task<done> flush();
     task<done> finish(std::span<field const> trailer);
     task<done> upgrade();
+    void cut() noexcept { cut_ = true; }
 
   private:
     enum class state : std::uint8_t { busy, idle, asleep };
@@ -84,6 +85,7 @@ class connection final : public channel {
     bool continued_ = false;  // 100 was sent, or need not be
     bool keep_ = true;
     bool tunnel_ = false;
+    bool cut_ = false;        // the answer will not be complete
     std::uint8_t looks_ = 0;  // while it was idle
 };
 

@@ -27,5 +27,6 @@ task<exchange::done> exchange::finish(std::span<field const> trailer) {
     return on_.finish(trailer);
 }
 task<exchange::done> exchange::upgrade() { return on_.upgrade(); }
+void exchange::cut() noexcept { on_.cut(); }
 
 }  // namespace rondo::http

@@ -75,10 +75,16 @@ failure upstream::with_retry(failure f) const noexcept {
     return f;
 }
 
+// Who still gets a body is not late with the response.
+void upstream::renew_patience() noexcept {
+    if (read_by_ != never) read_by_ = in(pool_.options.response_timeout);
+}
+
 task<done> upstream::write(std::string_view piece) {
     buffer* const head = seal();
     auto const written = co_await write_body(head, piece);
     if (!written) co_return std::unexpected{with_retry(written.error())};
+    renew_patience();
     co_return done{};
 }
 
@@ -90,6 +96,7 @@ task<done> upstream::finish(std::span<field const> trailer) {
     buffer* const head = seal();
     auto const sent = co_await end_body(head, trailer);
     if (!sent) co_return std::unexpected{with_retry(sent.error())};
+    renew_patience();
     co_return done{};
 }
 

@@ -57,6 +57,7 @@ class upstream final : public channel {
         return from(failure_kind::malformed, reason_of(e));
     }
     failure with_retry(failure f) const noexcept;
+    void renew_patience() noexcept;
 
     endpoint to_;
     pool& pool_;

@@ -84,6 +84,10 @@ class exchange {
     // about the bytes of the connection; it ends with the handler.
     task<done> upgrade();
 
+    // Ends the connection when the handler has: what was sent of an answer is not taken for a whole
+    // one.
+    void cut() noexcept;
+
   private:
     detail::connection& on_;
 };
