@@ -1,0 +1,57 @@
+// forwarding.hpp: which fields of a message a proxy passes on, and what it adds to them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "rondo/http/head.hpp"
+#include "rondo/http/head_text.hpp"
+#include "rondo/http/message.hpp"
+
+namespace rondo::http::detail {
+
+// Which fields are about one connection only: those that RFC 9110 (7.6.1) names, and those that
+// Connection lists.
+class hop_fields {
+  public:
+    explicit hop_fields(fields const& all) noexcept;
+    bool has(std::string_view name) const noexcept;
+
+  private:
+    fields all_;
+    bool lists_others_;  // Connection has more than the usual words
+};
+
+// What a proxy knows about the way that a request came.
+struct hop {
+    std::string_view peer;  // addresses, without ports
+    std::string_view local;
+    std::string_view via;  // the name of the proxy
+    bool secure = false;
+};
+
+// The value of an element of Forwarded: as it is if it is a token, otherwise quoted. An IPv6
+// address gets its brackets.
+std::string forwarded_value(std::string_view value);
+std::string forwarded_node(std::string_view address);
+// "for=192.0.2.1;by=192.0.2.2;host=example.com;proto=https"
+std::string forwarded_element(hop const& h, std::string_view host);
+
+// What fields of that name say, with `own` behind it. What cannot be appended to, because a quote
+// in it does not end, is left out.
+std::string appended(fields const& all, std::string_view name, std::string_view own);
+
+// Letters, digits and some marks, at most 128 of them.
+bool is_request_id(std::string_view text) noexcept;
+// 32 hexadecimal digits, at random.
+std::string make_request_id();
+
+// The fields of a request as they go to the upstream: without those of the connection, with Host,
+// Forwarded, X-Forwarded-For, -Host and -Proto, Via and X-Request-Id. Framing is left to the
+// caller.
+void add_request_fields(request_text& to, request_head const& from, hop const& h);
+// The fields of a response as they go to the client, with Via.
+void add_response_fields(response_text& to, response_head const& from, std::string_view via);
+
+}  // namespace rondo::http::detail

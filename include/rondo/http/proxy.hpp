@@ -1,0 +1,81 @@
+// proxy.hpp: a handler that forwards requests to upstream servers.
+//
+//   http::client client{rt};
+//   http::proxy api{client, {.backends = {{address_a, 3}, {address_b, 1}}}};
+//   http::server server{rt, options, [&](http::exchange* x) { return api.answer(x); }};
+//
+// Turns          between the backends by weight; one that fails is set aside for a while
+//                (balance.hpp). Failing is: no connection, no response, none in time, a malformed
+//                one. A status is the backend's own affair.
+// Request        goes on as it came: method, target, fields and body, but for the fields of the
+//                connection. Forwarded (RFC 7239) and X-Forwarded-For are appended to,
+//                X-Forwarded-Host and -Proto replaced; Via; X-Request-Id is made if the client
+//                sent none that is sound.
+// Streaming      bodies go both ways as they come, at the pace of the slower side, at the same
+//                time: a backend may answer before it has read everything. Nothing is kept.
+// Upgrades       are passed on; if the backend agrees the two connections become a tunnel.
+// Second try     once, if nothing of a body was sent and no byte of a response came: at another
+//                backend if no connection could be made or an idempotent request was dropped; with
+//                a new connection if one that had been kept open turned out dead.
+// Refusals       502 if the backend cannot be reached, closes or talks nonsense; 504 if it does not
+//                answer in time; 503 if the gateway is being shut down; with a line that says why.
+//                After the head of the answer has been sent the connection is cut instead, so that
+//                nobody takes half an answer for a whole one.
+// Thread safety  answer() may be called concurrently, from tasks that are pinned to workers.
+// Lifetime       until the tasks of answer() have ended; the client outlives it.
+// Example        examples/http/front.cpp
+#pragma once
+
+#include <boost/asio/ip/tcp.hpp>
+#include <cstdint>
+#include <expected>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rondo/core/task.hpp"
+#include "rondo/http/balance.hpp"
+#include "rondo/http/client.hpp"
+#include "rondo/http/exchange.hpp"
+
+namespace rondo::http {
+
+struct proxy_options {
+    struct backend {
+        boost::asio::ip::tcp::endpoint address;
+        std::uint32_t weight = 1;
+    };
+
+    std::vector<backend> backends;
+    std::string name = "rondo";  // in Via
+    balance::options health = {};
+    // Each failure of a backend, also of one that a second try made good.
+    std::function<void(boost::asio::ip::tcp::endpoint const&, failure const&)> on_failure = {};
+};
+
+class proxy {
+  public:
+    proxy(client& by, proxy_options o);
+
+    task<void> answer(exchange* x);
+
+    balance const& backends() const noexcept { return turns_; }
+
+  private:
+    struct attempt;
+
+    task<std::expected<void, failure>> attempt_once(exchange* x, attempt* a);
+    task<void> upload(exchange* x, call* to, attempt* a);
+    task<std::expected<void, failure>> download(exchange* x, call* from, attempt* a);
+    task<std::expected<void, failure>> finish_download(exchange* x, call* from, attempt* a);
+    task<std::expected<void, failure>> tunnel(exchange* x, call* with, std::string_view protocol);
+    bool try_again(attempt& a, failure const& f, method m);
+    void failed(attempt const& a, failure const& f);
+
+    client& client_;
+    proxy_options options_;
+    balance turns_;
+};
+
+}  // namespace rondo::http

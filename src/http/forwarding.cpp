@@ -1,0 +1,175 @@
+#include "rondo/http/detail/forwarding.hpp"
+
+#include <algorithm>
+#include <array>
+#include <random>
+
+#include "characters.hpp"
+
+namespace rondo::http::detail {
+
+namespace {
+
+constexpr auto hop_by_hop = std::to_array<std::string_view>(
+    {"connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection",
+     "te", "trailer", "transfer-encoding", "upgrade"});
+
+template <class F>
+void for_each_token(std::string_view list, F&& f) {
+    while (!list.empty()) {
+        std::size_t const comma = list.find(',');
+        std::string_view token = list.substr(0, comma);
+        list = comma == std::string_view::npos ? std::string_view{} : list.substr(comma + 1);
+        while (token.starts_with(' ') || token.starts_with('\t')) token.remove_prefix(1);
+        while (token.ends_with(' ') || token.ends_with('\t')) token.remove_suffix(1);
+        if (!token.empty()) f(token);
+    }
+}
+
+// Those that no Connection field can take away: they say what the message is.
+bool belongs_to_the_message(std::string_view name) noexcept {
+    return same_token(name, "host") || same_token(name, "content-length");
+}
+
+// What the gateway writes itself, in place of what the client sent.
+constexpr auto replaced = std::to_array<std::string_view>(
+    {"host", "content-length", "expect", "forwarded", "via", "x-forwarded-for", "x-forwarded-host",
+     "x-forwarded-proto", "x-request-id"});
+
+bool is_one_of(std::string_view name, auto const& names) noexcept {
+    return std::ranges::any_of(names, [&](std::string_view n) { return same_token(name, n); });
+}
+
+// Whether every quote in it ends, so that what follows is not part of a quoted string.
+bool quotes_end(std::string_view text) noexcept {
+    bool quoted = false;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        if (quoted && text[i] == '\\') {
+            ++i;
+        } else if (text[i] == '"') {
+            quoted = !quoted;
+        }
+    }
+    return !quoted;
+}
+
+std::mt19937_64& random_of_this_thread() {
+    thread_local std::mt19937_64 engine = [] {
+        std::random_device device;
+        std::seed_seq seed{device(), device(), device(), device(), device(), device()};
+        return std::mt19937_64{seed};
+    }();
+    return engine;
+}
+
+std::string_view version_text(std::uint8_t minor) noexcept { return minor == 0 ? "1.0 " : "1.1 "; }
+
+void add_via(head_text& to, fields const& all, std::uint8_t minor, std::string_view name) {
+    std::string own{version_text(minor)};
+    own += name;
+    to.add("via", all.has("via") ? appended(all, "via", own) : own);
+}
+
+}  // namespace
+
+hop_fields::hop_fields(fields const& all) noexcept : all_(all), lists_others_(false) {
+    for (field const& f : all) {
+        if (!same_token(f.name, "connection")) continue;
+        for_each_token(f.value, [this](std::string_view token) {
+            bool const usual = same_token(token, "close") || same_token(token, "keep-alive") ||
+                               same_token(token, "upgrade");
+            if (!usual) lists_others_ = true;
+        });
+    }
+}
+
+bool hop_fields::has(std::string_view name) const noexcept {
+    if (is_one_of(name, hop_by_hop)) return true;
+    return lists_others_ && !belongs_to_the_message(name) && all_.lists("connection", name);
+}
+
+std::string forwarded_value(std::string_view value) {
+    if (!value.empty() && all_are(value, in_token)) return std::string{value};
+    std::string quoted = "\"";
+    for (char const c : value) {
+        if (c == '"' || c == '\\') quoted += '\\';
+        quoted += c;
+    }
+    quoted += '"';
+    return quoted;
+}
+
+std::string forwarded_node(std::string_view address) {
+    bool const v6 = address.find(':') != std::string_view::npos;
+    return v6 ? forwarded_value("[" + std::string{address} + "]") : forwarded_value(address);
+}
+
+std::string forwarded_element(hop const& h, std::string_view host) {
+    std::string element = "for=" + forwarded_node(h.peer) + ";by=" + forwarded_node(h.local);
+    if (!host.empty()) element += ";host=" + forwarded_value(host);
+    element += h.secure ? ";proto=https" : ";proto=http";
+    return element;
+}
+
+std::string appended(fields const& all, std::string_view name, std::string_view own) {
+    std::string list;
+    for (field const& f : all) {
+        if (!same_token(f.name, name) || f.value.empty() || !quotes_end(f.value)) continue;
+        list += f.value;
+        list += ", ";
+    }
+    list += own;
+    return list;
+}
+
+bool is_request_id(std::string_view text) noexcept {
+    auto const fits = [](char c) {
+        bool const letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        return letter || (c >= '0' && c <= '9') ||
+               std::string_view{"-._~+/=:@"}.find(c) != std::string_view::npos;
+    };
+    return !text.empty() && text.size() <= 128 && std::ranges::all_of(text, fits);
+}
+
+std::string make_request_id() {
+    constexpr std::string_view digits = "0123456789abcdef";
+    std::mt19937_64& random = random_of_this_thread();
+    std::string id(32, '0');
+    for (std::size_t half = 0; half < 2; ++half) {
+        std::uint64_t bits = random();
+        for (std::size_t i = 0; i < 16; ++i, bits >>= 4) id[half * 16 + i] = digits[bits & 15];
+    }
+    return id;
+}
+
+void add_request_fields(request_text& to, request_head const& from, hop const& h) {
+    hop_fields const hops{from.fields};
+    to.add("host", from.host);
+    for (field const& f : from.fields) {
+        if (!is_one_of(f.name, replaced) && !hops.has(f.name)) to.add(f.name, f.value);
+    }
+    if (!from.upgrade.empty()) {
+        to.add("connection", "upgrade");
+        to.add("upgrade", from.upgrade);
+    }
+    // A field that Connection lists was for us, not for who comes after us.
+    fields const kept = hops.has("forwarded") ? fields{} : from.fields;
+    to.add("forwarded", appended(kept, "forwarded", forwarded_element(h, from.host)));
+    to.add("x-forwarded-for", appended(from.fields, "x-forwarded-for", h.peer));
+    to.add("x-forwarded-host", from.host);
+    to.add("x-forwarded-proto", h.secure ? "https" : "http");
+    add_via(to, from.fields, from.minor, h.via);
+    std::string_view const id = from.fields.value_or("x-request-id", "");
+    to.add("x-request-id", is_request_id(id) ? std::string{id} : make_request_id());
+}
+
+void add_response_fields(response_text& to, response_head const& from, std::string_view via) {
+    hop_fields const hops{from.fields};
+    for (field const& f : from.fields) {
+        if (same_token(f.name, "via") || same_token(f.name, "content-length")) continue;
+        if (!hops.has(f.name)) to.add(f.name, f.value);
+    }
+    add_via(to, from.fields, from.minor, via);
+}
+
+}  // namespace rondo::http::detail

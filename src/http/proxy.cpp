@@ -1,0 +1,259 @@
+// Algorithm
+//   An attempt connects, sends the head, and then runs two tasks at once if there is a body: the
+//   upload and the download. Without a body they run one after the other.
+//
+//   Who ends whom
+//     the download has ended     the upload is stopped: the backend wants no more of it
+//     the client is gone         the download is stopped: nobody wants the answer
+//     the backend takes no more  the upload ends, the download says why: an answer, or a failure
+//
+//   A failure before the head of the answer was sent is answered for, or tried again; later it cuts
+//   the connection.
+#include "rondo/http/proxy.hpp"
+
+#include <charconv>
+#include <optional>
+#include <utility>
+
+#include "rondo/core/stop.hpp"
+#include "rondo/core/when_all.hpp"
+#include "rondo/core/with_timeout.hpp"
+#include "rondo/http/detail/forwarding.hpp"
+
+namespace rondo::http {
+
+namespace {
+
+using outcome = std::expected<void, failure>;
+
+bool is_idempotent(method m) noexcept {
+    switch (m) {
+        case method::get:
+        case method::head:
+        case method::put:
+        case method::del:
+        case method::options:
+        case method::trace:
+            return true;
+        default:
+            return false;
+    }
+}
+
+int status_of(failure const& f) noexcept {
+    switch (f.kind) {
+        case failure_kind::timed_out:
+            return 504;
+        case failure_kind::stopped:
+            return 503;
+        default:
+            return 502;
+    }
+}
+
+std::vector<std::uint32_t> weights_of(std::vector<proxy_options::backend> const& backends) {
+    std::vector<std::uint32_t> weights;
+    weights.reserve(backends.size());
+    for (proxy_options::backend const& b : backends) weights.push_back(b.weight);
+    return weights;
+}
+
+task<void> refuse(exchange* x, failure f) {
+    int const status = status_of(f);
+    x->answer().clear();
+    x->answer().status(status);
+    x->answer().add("content-type", "text/plain; charset=utf-8");
+    std::string body{reason_phrase(status)};
+    body += ": ";
+    body += f.reason;
+    body += '\n';
+    (void)co_await x->send(body);
+}
+
+void write_head(request_text& to, exchange& x, std::string_view name) {
+    request_head const& asked = x.head();
+    std::string const peer = x.peer().address().to_string();
+    std::string const local = x.local().address().to_string();
+    to.line(asked.verb, asked.path);
+    detail::add_request_fields(to, asked,
+                               {.peer = peer, .local = local, .via = name, .secure = x.secure()});
+    if (asked.framing == framing::length) to.length(asked.length);
+    if (asked.framing == framing::chunked) to.chunked();
+}
+
+// Of an answer without a body, to HEAD.
+std::optional<std::uint64_t> length_without_body(response_head const& head) noexcept {
+    auto const text = head.fields.find("content-length");
+    if (!text) return std::nullopt;
+    std::uint64_t n = 0;
+    auto const [end, error] = std::from_chars(text->data(), text->data() + text->size(), n);
+    bool const whole = error == std::errc{} && end == text->data() + text->size();
+    return whole ? std::optional{n} : std::nullopt;
+}
+
+void frame_answer(response_text& answer, response_head const& head, method m) noexcept {
+    switch (head.framing) {
+        case framing::length:
+            answer.length(head.length);
+            break;
+        case framing::chunked:
+        case framing::until_close:
+            answer.chunked();
+            break;
+        case framing::none:
+            auto const n = m == method::head ? length_without_body(head) : std::nullopt;
+            if (n) answer.length(*n);
+            break;
+    }
+}
+
+}  // namespace
+
+struct proxy::attempt {
+    balance::turn turn;
+    bool second = false;
+    bool fresh = false;     // with a new connection
+    bool reused = false;    // the connection had been kept open
+    bool uploaded = false;  // something of the body may have been sent
+    bool headed = false;    // the head of a response came
+
+    // The two that run at once.
+    stop_source end_upload{};
+    stop_source end_download{};
+    std::optional<failure> client_failure = {};
+};
+
+proxy::proxy(client& by, proxy_options o)
+    : client_(by), options_(std::move(o)), turns_(weights_of(options_.backends), options_.health) {}
+
+void proxy::failed(attempt const& a, failure const& f) {
+    // A connection that was kept open may be closed at any time; the backend is well.
+    bool const stale = a.reused && f.kind == failure_kind::closed && !a.headed;
+    if (f.source != party::upstream || stale) return;
+    turns_.failed(a.turn, clock::now());
+    if (options_.on_failure) options_.on_failure(options_.backends[a.turn.index].address, f);
+}
+
+// The turn for a second try, in `a`; false if there is to be none.
+bool proxy::try_again(attempt& a, failure const& f, method m) {
+    bool const safe = f.retry_safe || (is_idempotent(m) && f.kind == failure_kind::closed);
+    if (a.second || a.uploaded || a.headed || !safe || f.source != party::upstream) return false;
+    a.second = true;
+    if (a.reused) {
+        a.fresh = true;  // at the same backend
+        a.reused = false;
+        return true;
+    }
+    auto const other = turns_.other_than(a.turn.index, clock::now());
+    if (!other) return false;
+    a.turn = *other;
+    return true;
+}
+
+task<void> proxy::answer(exchange* x) {
+    attempt a{.turn = turns_.next(clock::now())};
+    for (;;) {
+        auto const done = co_await attempt_once(x, &a);
+        if (done) co_return;
+        failure const f = done.error();
+        failed(a, f);
+        if (f.source == party::client) co_return;
+        if (x->answered()) {
+            x->cut();
+            co_return;
+        }
+        if (!try_again(a, f, x->head().method)) {
+            co_await refuse(x, f);
+            co_return;
+        }
+    }
+}
+
+task<outcome> proxy::attempt_once(exchange* x, attempt* a) {
+    auto const& to = options_.backends[a->turn.index].address;
+    auto connected =
+        co_await client_.connect(to, a->fresh ? client::reuse::no : client::reuse::yes);
+    if (!connected) co_return std::unexpected{connected.error()};
+    call& over = *connected;
+    a->reused = over.reused();
+    write_head(over.head(), *x, options_.name);
+
+    bool const has_body = x->head().framing != framing::none;
+    if (!has_body) {
+        auto const sent = co_await over.finish();
+        if (!sent) co_return sent;
+        co_return co_await download(x, &over, a);
+    }
+    a->uploaded = true;
+    auto both = co_await when_all(with_stop(upload(x, &over, a), a->end_upload.token()),
+                                  with_stop(finish_download(x, &over, a), a->end_download.token()));
+    if (a->client_failure) co_return std::unexpected{*a->client_failure};
+    auto const& downloaded = std::get<1>(both);
+    if (!downloaded) {
+        co_return std::unexpected{
+            failure{failure_kind::stopped, party::us, false, "it was stopped"}};
+    }
+    co_return *downloaded;
+}
+
+task<void> proxy::upload(exchange* x, call* to, attempt* a) {
+    for (;;) {
+        auto const piece = co_await x->read();
+        if (!piece) {
+            a->client_failure = piece.error();
+            a->end_download.request_stop();
+            co_return;
+        }
+        outcome sent;
+        if (piece->empty()) {
+            http::fields const trailer = x->trailers();
+            sent = co_await to->finish(std::span{trailer.begin(), trailer.end()});
+        } else {
+            sent = co_await to->write(*piece);
+        }
+        if (!sent || piece->empty()) co_return;  // if it was not taken, the download says why
+    }
+}
+
+task<outcome> proxy::finish_download(exchange* x, call* from, attempt* a) {
+    auto const done = co_await download(x, from, a);
+    a->end_upload.request_stop();
+    co_return done;
+}
+
+task<outcome> proxy::download(exchange* x, call* from, attempt* a) {
+    auto const read = co_await from->read_head();
+    if (!read) co_return std::unexpected{read.error()};
+    response_head const& head = **read;
+    a->headed = true;
+    turns_.succeeded(a->turn);
+
+    response_text& answer = x->answer();
+    answer.status(head.status, head.reason);
+    detail::add_response_fields(answer, head, options_.name);
+    if (head.status == 101) co_return co_await tunnel(x, from, head.upgrade);
+    frame_answer(answer, head, x->head().method);
+    for (;;) {
+        auto const piece = co_await from->read();
+        if (!piece) co_return std::unexpected{piece.error()};
+        if (piece->empty()) break;
+        auto const sent = co_await x->write(*piece);
+        if (!sent) co_return sent;
+    }
+    http::fields const trailer = from->trailers();
+    co_return co_await x->finish(std::span{trailer.begin(), trailer.end()});
+}
+
+task<outcome> proxy::tunnel(exchange* x, call* with, std::string_view protocol) {
+    if (x->head().upgrade.empty()) {
+        co_return std::unexpected{failure{failure_kind::malformed, party::upstream, false,
+                                          "the upstream changed to a protocol nobody asked for"}};
+    }
+    x->answer().add("upgrade", protocol);
+    auto const agreed = co_await x->upgrade();
+    if (!agreed) co_return agreed;
+    co_await relay(x, with);
+    co_return outcome{};
+}
+
+}  // namespace rondo::http

@@ -1,0 +1,154 @@
+#include "rondo/http/detail/forwarding.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rondo::http::detail {
+namespace {
+
+constexpr hop from_v4{.peer = "192.0.2.1", .local = "192.0.2.9", .via = "rondo", .secure = false};
+constexpr hop from_v6{.peer = "2001:db8::1", .local = "::1", .via = "rondo", .secure = true};
+
+// The fields that a request with these has when it goes on.
+std::vector<std::string> passed_on(std::string_view fields_text, hop const& h = from_v4) {
+    std::string const block =
+        "GET /x HTTP/1.1\r\nHost: example.com\r\n" + std::string{fields_text} + "\r\n";
+    std::array<field, 32> table;
+    auto const head = scan_request(block, {}, table);
+    EXPECT_TRUE(head.has_value());
+    if (!head) return {};
+    request_text out;
+    out.line(head->verb, head->path);
+    add_request_fields(out, *head, h);
+    std::string_view text = out.seal().data();
+    std::vector<std::string> lines;
+    text.remove_prefix(text.find("\r\n") + 2);
+    while (!text.starts_with("\r\n")) {
+        std::size_t const end = text.find("\r\n");
+        lines.emplace_back(text.substr(0, end));
+        text.remove_prefix(end + 2);
+    }
+    return lines;
+}
+
+std::string line_of(std::vector<std::string> const& lines, std::string_view name) {
+    std::string found;
+    for (std::string const& l : lines) {
+        if (l.starts_with(std::string{name} + ": ")) found += l.substr(name.size() + 2) + "|";
+    }
+    return found;
+}
+
+TEST(Forwarding, AddsWhereTheRequestCameFrom) {
+    auto const lines = passed_on("");
+    EXPECT_EQ(line_of(lines, "host"), "example.com|");
+    EXPECT_EQ(line_of(lines, "forwarded"),
+              "for=192.0.2.1;by=192.0.2.9;host=example.com;proto=http|");
+    EXPECT_EQ(line_of(lines, "x-forwarded-for"), "192.0.2.1|");
+    EXPECT_EQ(line_of(lines, "x-forwarded-host"), "example.com|");
+    EXPECT_EQ(line_of(lines, "x-forwarded-proto"), "http|");
+    EXPECT_EQ(line_of(lines, "via"), "1.1 rondo|");
+}
+
+TEST(Forwarding, QuotesWhatIsNoToken) {
+    EXPECT_EQ(forwarded_element(from_v6, "example.com:8443"),
+              "for=\"[2001:db8::1]\";by=\"[::1]\";host=\"example.com:8443\";proto=https");
+    EXPECT_EQ(forwarded_value("a\"b\\c"), "\"a\\\"b\\\\c\"");
+    EXPECT_EQ(forwarded_value("plain"), "plain");
+    EXPECT_EQ(forwarded_value(""), "\"\"");
+}
+
+TEST(Forwarding, AppendsToWhatIsThere) {
+    auto const lines = passed_on(
+        "Forwarded: for=198.51.100.7;proto=https\r\nForwarded: for=\"[2001:db8::7]\"\r\n"
+        "X-Forwarded-For: 198.51.100.7, 198.51.100.8\r\nVia: 1.0 fred\r\n");
+    EXPECT_EQ(line_of(lines, "forwarded"),
+              "for=198.51.100.7;proto=https, for=\"[2001:db8::7]\", "
+              "for=192.0.2.1;by=192.0.2.9;host=example.com;proto=http|");
+    EXPECT_EQ(line_of(lines, "x-forwarded-for"), "198.51.100.7, 198.51.100.8, 192.0.2.1|");
+    EXPECT_EQ(line_of(lines, "via"), "1.0 fred, 1.1 rondo|");
+}
+
+TEST(Forwarding, DoesNotAppendToAQuoteThatDoesNotEnd) {
+    EXPECT_EQ(line_of(passed_on("Forwarded: for=\"evil\r\n"), "forwarded"),
+              "for=192.0.2.1;by=192.0.2.9;host=example.com;proto=http|");
+    EXPECT_EQ(line_of(passed_on("Forwarded: for=\"evil\\\"\r\n"), "forwarded"),
+              "for=192.0.2.1;by=192.0.2.9;host=example.com;proto=http|");
+}
+
+TEST(Forwarding, ReplacesWhatOnlyWeKnow) {
+    auto const lines = passed_on("X-Forwarded-Proto: https\r\nX-Forwarded-Host: evil.example\r\n");
+    EXPECT_EQ(line_of(lines, "x-forwarded-proto"), "http|");
+    EXPECT_EQ(line_of(lines, "x-forwarded-host"), "example.com|");
+}
+
+TEST(Forwarding, LeavesOutTheFieldsOfTheConnection) {
+    auto const lines = passed_on(
+        "Connection: close, X-Mine\r\nKeep-Alive: timeout=5\r\nProxy-Connection: keep-alive\r\n"
+        "Proxy-Authorization: Basic x\r\nTE: trailers\r\nTrailer: X-T\r\nUpgrade: h2c\r\n"
+        "X-Mine: 1\r\nX-Yours: 2\r\nExpect: 100-continue\r\n");
+    for (std::string_view const name :
+         {"Connection", "connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authorization", "TE",
+          "Trailer", "Upgrade", "upgrade", "X-Mine", "Expect", "expect"}) {
+        EXPECT_EQ(line_of(lines, name), "") << name;
+    }
+    EXPECT_EQ(line_of(lines, "X-Yours"), "2|");
+}
+
+TEST(Forwarding, KeepsHostThoughConnectionListsIt) {
+    EXPECT_EQ(line_of(passed_on("Connection: host\r\n"), "host"), "example.com|");
+}
+
+TEST(Forwarding, PassesAnUpgradeOn) {
+    auto const lines = passed_on("Connection: Upgrade\r\nUpgrade: websocket\r\n");
+    EXPECT_EQ(line_of(lines, "connection"), "upgrade|");
+    EXPECT_EQ(line_of(lines, "upgrade"), "websocket|");
+}
+
+TEST(Forwarding, PassesTracesAndOtherFieldsOnAsTheyAre) {
+    auto const lines = passed_on("traceparent: 00-0af7-b7ad-01\r\nX-A: 1\r\nX-A: 2\r\n");
+    EXPECT_EQ(line_of(lines, "traceparent"), "00-0af7-b7ad-01|");
+    EXPECT_EQ(line_of(lines, "X-A"), "1|2|");
+}
+
+TEST(Forwarding, PassesASoundRequestIdOn) {
+    EXPECT_EQ(line_of(passed_on("X-Request-Id: abc-123\r\n"), "x-request-id"), "abc-123|");
+}
+
+TEST(Forwarding, MakesARequestIdIfThereIsNoneOrNoSoundOne) {
+    std::set<std::string> seen;
+    std::string const long_id(129, 'a');
+    for (std::string const& sent :
+         std::vector<std::string>{"", "X-Request-Id: a b\r\n", "X-Request-Id: \"q\"\r\n",
+                                  "X-Request-Id:\r\n", "X-Request-Id: " + long_id + "\r\n"}) {
+        std::string const id = line_of(passed_on(sent), "x-request-id");
+        EXPECT_EQ(id.size(), 33U) << sent;
+        EXPECT_EQ(id.find_first_not_of("0123456789abcdef|"), std::string::npos);
+        EXPECT_TRUE(seen.insert(id).second);
+    }
+}
+
+TEST(Forwarding, OfAResponseLeavesOutTheFieldsOfTheConnection) {
+    std::string const block =
+        "HTTP/1.0 200 OK\r\nConnection: x-mine\r\nX-Mine: 1\r\nKeep-Alive: 5\r\nServer: s\r\n"
+        "Content-Length: 3\r\nVia: 1.1 a\r\nSet-Cookie: a\r\nSet-Cookie: b\r\n\r\n";
+    std::array<field, 32> table;
+    auto const head = scan_response(block, {}, table, false);
+    ASSERT_TRUE(head.has_value());
+    response_text out;
+    out.clear();
+    out.status(head->status);
+    add_response_fields(out, *head, "rondo");
+    std::string const text{out.seal().data()};
+    EXPECT_EQ(text,
+              "HTTP/1.1 200 OK\r\nServer: s\r\nSet-Cookie: a\r\nSet-Cookie: b\r\n"
+              "via: 1.1 a, 1.0 rondo\r\n\r\n");
+}
+
+}  // namespace
+}  // namespace rondo::http::detail
