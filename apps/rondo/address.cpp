@@ -99,7 +99,7 @@ std::expected<address, address_error> parse_address(std::string_view text) {
                                     : !is_name(host)) {
         return wrong(text, bracketed ? "this is no IPv6 address" : "this is no host", "");
     }
-    return address{host, *port};
+    return address{.host = host, .port = *port};
 }
 
 }  // namespace rondo::gateway

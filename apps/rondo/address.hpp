@@ -7,13 +7,18 @@
 #include <string>
 #include <string_view>
 
+#include "diagnostic.hpp"
+
 namespace rondo::gateway {
 
 struct address {
     std::string host;  // without brackets
     std::uint16_t port = 0;
+    position at = {};  // where it is written
 
-    friend bool operator==(address const&, address const&) = default;
+    friend bool operator==(address const& a, address const& b) noexcept {
+        return a.host == b.host && a.port == b.port;
+    }
 };
 
 // As it would be written: brackets around what has colons.

@@ -152,7 +152,10 @@ std::optional<address> config_reader::address_of(toml::node const& n, std::strin
     auto const s = text(n, key);
     if (!s) return std::nullopt;
     auto parsed = parse_address(*s);
-    if (parsed) return *std::move(parsed);
+    if (parsed) {
+        parsed->at = where(n);
+        return *std::move(parsed);
+    }
     report(n, parsed.error().problem, parsed.error().advice);
     return std::nullopt;
 }

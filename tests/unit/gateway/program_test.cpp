@@ -1,0 +1,397 @@
+// The program as it is run: its commands, its signals, with nginx behind it and curl in front.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "program_paths.hpp"
+#include "running.hpp"
+#include "support/child_process.hpp"
+#include "support/wire.hpp"
+
+namespace rondo::gateway {
+namespace {
+
+namespace fs = std::filesystem;
+using test::child_process;
+using test::scratch_directory;
+using test::scripted_server;
+using test::wire;
+
+struct ended {
+    int status;
+    std::string said;
+};
+ended run_to_end(std::vector<std::string> const& command) {
+    child_process p{command};
+    int const status = p.wait();
+    return {status, p.said()};
+}
+ended rondo(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), RONDO_PROGRAM);
+    return run_to_end(arguments);
+}
+ended curl(std::vector<std::string> arguments) {
+    std::vector<std::string> all{"curl", "--silent", "--show-error", "--max-time", "20"};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    return run_to_end(all);
+}
+
+// A gateway in a process of its own, at a free port.
+class program {
+  public:
+    program(scratch_directory const& in, std::string_view text)
+        : process_({RONDO_PROGRAM, "run", "-c", in.write("rondo.toml", text).string()}) {
+        std::string const listens = "listens at 127.0.0.1:";
+        std::string said = process_.read_until(listens);
+        std::size_t const at = said.find(listens);
+        if (at == std::string::npos) throw std::runtime_error("it does not start: " + said);
+        said = process_.read_until("\n");
+        while (said.find('\n', at) == std::string::npos) said = process_.read_until("\n");
+        port_ = static_cast<std::uint16_t>(std::stoi(said.substr(at + listens.size())));
+    }
+
+    std::uint16_t port() const noexcept { return port_; }
+    std::string url(std::string_view path) const {
+        return "http://127.0.0.1:" + std::to_string(port_) + std::string{path};
+    }
+    child_process& process() noexcept { return process_; }
+
+  private:
+    child_process process_;
+    std::uint16_t port_ = 0;
+};
+
+// nginx with a folder of its own, serving what is in its www.
+class nginx {
+  public:
+    explicit nginx(scratch_directory const& in) : port_(free_port()) {
+        std::string const p = in.path().string();
+        fs::create_directories(in.path() / "www");
+        std::ostringstream conf;
+        conf << "daemon off; master_process off; error_log stderr; pid " << p << "/nginx.pid;\n"
+             << "events {}\nhttp { access_log off;\n";
+        for (char const* const kind : {"client_body", "proxy", "fastcgi", "uwsgi", "scgi"}) {
+            conf << kind << "_temp_path " << p << "/" << kind << ";\n";
+        }
+        conf << "server { listen 127.0.0.1:" << port_ << "; root " << p << "/www;\n"
+             << "location /echo { return 200 \"$request_method $request_uri $http_via "
+                "$http_x_forwarded_for\\n\"; } } }\n";
+        process_.emplace(std::vector<std::string>{"nginx", "-p", p, "-c",
+                                                  in.write("nginx.conf", conf.str()).string()});
+        // real time: nginx does not say when it listens.
+        for (int i = 0; i < 400 && !listens(); ++i) {
+            std::this_thread::sleep_for(std::chrono::milliseconds{25});
+        }
+    }
+    std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
+
+  private:
+    static std::uint16_t free_port() {
+        scripted_server const nobody{[](wire&) {}};
+        return nobody.port();
+    }
+    bool listens() const {
+        try {
+            (void)wire::to(port_);
+            return true;
+        } catch (std::runtime_error const&) {
+            return false;
+        }
+    }
+
+    std::uint16_t port_;
+    std::optional<child_process> process_;
+};
+
+std::string forwarding_to(std::string const& address, std::string_view before = {}) {
+    return std::string{before} +
+           "[[server]]\nlisten = '127.0.0.1:0'\nmax_connections = 15000\nforward = '" + address +
+           "'\n";
+}
+
+// --- commands ----------------------------------------------------------------------------------
+
+TEST(Program, SaysItsVersion) {
+    ended const e = rondo({"version"});
+    EXPECT_EQ(e.status, 0);
+    EXPECT_TRUE(e.said.starts_with("rondo ")) << e.said;
+}
+
+TEST(Program, ChecksAConfiguration) {
+    scratch_directory in;
+    in.write("site/index.html", "x");
+    auto const file =
+        in.write("good.toml", "[[server]]\nlisten = '127.0.0.1:8080'\nserve = 'site'\n").string();
+    ended const e = rondo({"check", "-c", file});
+    EXPECT_EQ(e.status, 0) << e.said;
+    EXPECT_EQ(e.said, file + " is fine\n");
+}
+
+TEST(Program, ExplainsEachBrokenConfigurationAndDoesNotRunIt) {
+    for (auto const& entry : fs::directory_iterator{BROKEN_CONFIGS}) {
+        if (entry.path().extension() != ".toml") continue;
+        std::string const file = entry.path().string();
+        std::ifstream in{entry.path()};
+        std::string expected;
+        for (std::string line; std::getline(in, line);) {
+            if (line.starts_with("# ")) expected += file + ":" + line.substr(2) + "\n";
+        }
+        for (std::size_t at = 0; (at = expected.find("'@/", at)) != std::string::npos;) {
+            expected.replace(at + 1, 1, BROKEN_CONFIGS);
+        }
+        for (char const* const command : {"check", "run"}) {
+            ended const e = rondo({command, "-c", file});
+            EXPECT_EQ(e.status, 2) << command << ' ' << file;
+            EXPECT_EQ(e.said, expected) << command;
+        }
+    }
+}
+
+TEST(Program, SaysWhatItCannotListenAt) {
+    scripted_server const taken{[](wire&) {}};
+    scratch_directory in;
+    in.write("site/index.html", "x");
+    auto const file = in.write("rondo.toml", "[[server]]\nlisten = ['127.0.0.1:0', '" +
+                                                 taken.address() + "']\nserve = 'site'\n");
+    ended const e = rondo({"run", "-c", file.string()});
+    EXPECT_EQ(e.status, 1);
+    EXPECT_NE(e.said.find("cannot listen at " + taken.address()), std::string::npos) << e.said;
+}
+
+TEST(Program, SaysWhatItCannotFind) {
+    scratch_directory in;
+    auto const file = in.write("rondo.toml",
+                               "[[server]]\nlisten = '127.0.0.1:0'\n"
+                               "forward = 'no-such-host.invalid:80'\n");
+    ended const e = rondo({"check", "-c", file.string()});
+    EXPECT_EQ(e.status, 2);
+    EXPECT_NE(e.said.find(":3:11: cannot find 'no-such-host.invalid'"), std::string::npos)
+        << e.said;
+}
+
+// --- with nginx and curl -----------------------------------------------------------------------
+
+TEST(Program, StandsBetweenCurlAndNginx) {
+    scratch_directory in;
+    nginx const up{in};
+    std::string const large(5'000'000, 'n');
+    in.write("www/large", large);
+    program p{in, forwarding_to(up.address())};
+
+    EXPECT_EQ(curl({p.url("/echo?a=b")}).said, "GET /echo?a=b 1.1 rondo 127.0.0.1\n");
+    EXPECT_EQ(curl({p.url("/large")}).said, large);
+    EXPECT_EQ(curl({"-r", "100-199", p.url("/large")}).said, large.substr(0, 100));
+    EXPECT_EQ(curl({"-d", "x=1", p.url("/echo")}).said, "POST /echo 1.1 rondo 127.0.0.1\n");
+    EXPECT_NE(curl({"-I", p.url("/large")}).said.find("5000000"), std::string::npos);
+    EXPECT_NE(curl({"-i", p.url("/none")}).said.find("404 Not Found"), std::string::npos);
+    // Eight at a time, over connections that are used again.
+    EXPECT_EQ(curl({"--stderr", "/dev/null", "--parallel", "--parallel-max", "8", "-o", "/dev/null",
+                    "-w", "%{http_code}", p.url("/echo?[1-50]")})
+                  .said.find_first_not_of("20"),
+              std::string::npos);
+}
+
+TEST(Program, SpeaksTls) {
+    scratch_directory in;
+    in.write("site/index.html", "secure");
+    auto const make = [&](std::string const& name) {
+        std::string const at = (in.path() / name).string();
+        ended const e = run_to_end({"openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                                    "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj",
+                                    "/CN=" + name, "-addext", "subjectAltName=DNS:" + name,
+                                    "-keyout", at + ".key", "-out", at + ".pem"});
+        ASSERT_EQ(e.status, 0) << e.said;
+    };
+    make("a.test");
+    make("b.test");
+    program p{in,
+              "[[server]]\nlisten = '127.0.0.1:0'\nserve = 'site'\ntls = [\n"
+              "  { certificate = 'a.test.pem', key = 'a.test.key' },\n"
+              "  { certificate = 'b.test.pem', key = 'b.test.key' },\n]\n"};
+    auto const ask = [&](std::string const& name, std::vector<std::string> more) {
+        std::string const at = name + ":" + std::to_string(p.port());
+        more.insert(more.end(), {"--resolve", at + ":127.0.0.1", "https://" + at + "/"});
+        return curl(std::move(more));
+    };
+    for (std::string const name : {"a.test", "b.test"}) {
+        EXPECT_EQ(ask(name, {"--cacert", (in.path() / (name + ".pem")).string()}).said, "secure");
+    }
+    // Who asks for another name gets the first certificate, and may refuse it.
+    EXPECT_EQ(ask("c.test", {"--cacert", (in.path() / "a.test.pem").string()}).status, 60);
+    EXPECT_EQ(ask("c.test", {"--insecure"}).said, "secure");
+    EXPECT_EQ(ask("a.test", {"--insecure", "--tls-max", "1.2"}).said, "secure");
+    EXPECT_NE(ask("a.test", {"--insecure", "--tls-max", "1.1"}).status, 0);
+}
+
+TEST(Program, SaysWhichCertificateIsNone) {
+    scratch_directory in;
+    in.write("site/index.html", "x");
+    auto const file =
+        in.write("rondo.toml",
+                 "[[server]]\nlisten = '127.0.0.1:0'\nserve = 'site'\n"
+                 "tls = { certificate = 'site/index.html', key = 'site/index.html' }\n");
+    ended const e = rondo({"check", "-c", file.string()});
+    EXPECT_EQ(e.status, 2);
+    EXPECT_NE(e.said.find(":4:7: cannot use '"), std::string::npos) << e.said;
+}
+
+// --- the end -----------------------------------------------------------------------------------
+
+TEST(Program, EndsByEitherSignal) {
+    scratch_directory in;
+    in.write("site/index.html", "x");
+    for (int const signal : {SIGTERM, SIGINT}) {
+        program p{in, "[[server]]\nlisten = '127.0.0.1:0'\nserve = 'site'\n"};
+        wire idle = wire::to(p.port());
+        p.process().signal(signal);
+        EXPECT_EQ(p.process().wait(), 0);
+        EXPECT_TRUE(idle.ended());
+    }
+}
+
+TEST(Program, AnswersWhatItHasBegunToReadBeforeItEnds) {
+    std::atomic<bool> go{false};
+    scripted_server up{[&](wire& w) {
+        w.read_message();
+        go.wait(false);
+        w.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nlate");
+    }};
+    scratch_directory in;
+    program p{in, forwarding_to(up.address())};
+    wire w = wire::to(p.port());
+    w.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    wire half = wire::to(p.port());
+    half.send("GET / HT");
+    while (up.accepted() == 0) std::this_thread::yield();
+    p.process().signal(SIGTERM);
+    (void)p.process().read_until("stopping");
+    half.send("TP/1.1\r\nHost: h\r\n\r\n");
+    go = true;
+    go.notify_all();
+    EXPECT_EQ(body_of(w.read_message()), "late");
+    EXPECT_EQ(body_of(half.read_message()), "late");
+    EXPECT_EQ(p.process().wait(), 0);
+}
+
+TEST(Program, EndsWithItsGraceAndSaysWhatItCutOff) {
+    scripted_server up{[](wire& w) { (void)w.read_to_end(); }};
+    scratch_directory in;
+    program p{in, forwarding_to(up.address(), "[gateway]\nshutdown_grace = '50ms'\n")};
+    wire w = wire::to(p.port());
+    w.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    while (up.accepted() == 0) std::this_thread::yield();
+    p.process().signal(SIGTERM);
+    EXPECT_EQ(p.process().wait(), 0);
+    EXPECT_NE(p.process().said().find("1 connections were cut off"), std::string::npos)
+        << p.process().said();
+}
+
+TEST(Program, EndsAtOnceByASecondSignal) {
+    scripted_server up{[](wire& w) { (void)w.read_to_end(); }};
+    scratch_directory in;
+    program p{in, forwarding_to(up.address(), "[gateway]\nshutdown_grace = '10m'\n")};
+    wire w = wire::to(p.port());
+    w.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    while (up.accepted() == 0) std::this_thread::yield();
+    p.process().signal(SIGTERM);
+    (void)p.process().read_until("stopping");
+    p.process().signal(SIGTERM);
+    EXPECT_EQ(p.process().wait(), 128 + SIGTERM);
+}
+
+// Twenty times: what reached the upstream was read by us, and so its answer reaches the client.
+TEST(Program, LosesNoRequestWhenItIsStoppedUnderLoad) {
+    for (int round = 0; round < 20; ++round) {
+        std::mutex lock;
+        std::set<std::string> reached;
+        std::set<std::string> answered;
+        scripted_server up{[&](wire& w) {
+            for (;;) {
+                std::string const seen = w.read_message();
+                if (seen.empty()) return;
+                std::string const id = field_of(seen, "X-Id");
+                {
+                    std::lock_guard const guard{lock};
+                    reached.insert(id);
+                }
+                w.send("HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(id.size()) +
+                       "\r\n\r\n" + id);
+            }
+        }};
+        scratch_directory in;
+        program p{in, forwarding_to(up.address())};
+        std::atomic<int> done{0};
+        auto const load = [&](int client) {
+            try {
+                for (int i = 0;; ++i) {
+                    wire w = wire::to(p.port());
+                    for (int k = 0; k < 20; ++k) {
+                        std::string const id = std::to_string(client) + "-" + std::to_string(i) +
+                                               "-" + std::to_string(k);
+                        w.send("GET / HTTP/1.1\r\nHost: h\r\nX-Id: " + id + "\r\n\r\n");
+                        std::string const answer = w.read_message();
+                        if (answer.empty()) break;  // the connection ended before it was read
+                        if (body_of(answer) == id) {
+                            std::lock_guard const guard{lock};
+                            answered.insert(id);
+                        }
+                        ++done;
+                    }
+                }
+            } catch (std::runtime_error const&) {
+            }  // it listens no more
+        };
+        std::vector<std::thread> clients;
+        for (int c = 0; c < 8; ++c) clients.emplace_back(load, c);
+        while (done < 200 + 37 * round) std::this_thread::yield();
+        p.process().signal(SIGTERM);
+        for (std::thread& c : clients) c.join();
+        EXPECT_EQ(p.process().wait(), 0);
+        EXPECT_EQ(reached, answered);
+        EXPECT_GT(reached.size(), 100U);
+    }
+}
+
+std::size_t resident_kib(pid_t pid) {
+    std::ifstream in{"/proc/" + std::to_string(pid) + "/status"};
+    for (std::string line; std::getline(in, line);) {
+        if (line.starts_with("VmRSS:")) return std::stoul(line.substr(6));
+    }
+    return 0;
+}
+
+TEST(Program, HoldsTenThousandIdleConnectionsInLittleMemory) {
+    scratch_directory in;
+    in.write("site/index.html", "x");
+    program p{in, "[[server]]\nlisten = '127.0.0.1:0'\nserve = 'site'\nmax_connections = 12000\n"};
+    std::size_t const before = resident_kib(p.process().pid());
+    std::vector<wire> idle;
+    idle.reserve(10'000);
+    for (int i = 0; i < 10'000; ++i) idle.push_back(wire::to(p.port()));
+    for (wire& w : idle) {
+        ASSERT_TRUE(w.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n"));
+        ASSERT_TRUE(w.read_message().ends_with("\r\n\r\nx"));
+    }
+    EXPECT_LT(resident_kib(p.process().pid()) - before, 10'000U * 24);
+    wire one_more = wire::to(p.port());
+    one_more.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    EXPECT_TRUE(one_more.read_message().ends_with("\r\n\r\nx"));
+    p.process().signal(SIGTERM);
+    EXPECT_EQ(p.process().wait(), 0);
+}
+
+}  // namespace
+}  // namespace rondo::gateway

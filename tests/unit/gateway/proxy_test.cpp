@@ -1,0 +1,448 @@
+// Forwarding, with upstreams that do what they should and others that do not.
+#include "rondo/http/proxy.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "running.hpp"
+#include "support/wire.hpp"
+
+namespace rondo::gateway {
+namespace {
+
+using test::scripted_server;
+using test::wire;
+
+std::string forwarding_to(std::string const& forward, std::string_view more = {}) {
+    return "[[server]]\nlisten = '127.0.0.1:0'\nforward = " + forward + "\n" + std::string{more};
+}
+std::string quoted(scripted_server const& s) { return "'" + s.address() + "'"; }
+
+std::string const ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+// Answers each request of a connection with this.
+scripted_server::script always(std::string answer) {
+    return [answer = std::move(answer)](wire& w) {
+        while (!w.read_message().empty()) w.send(answer);
+    };
+}
+
+// A port where nobody listens.
+std::string nobody() {
+    scripted_server const gone{[](wire&) {}};
+    return "'" + gone.address() + "'";
+}
+
+TEST(Proxy, ForwardsARequestAndItsAnswer) {
+    std::string seen;
+    scripted_server up{[&](wire& w) {
+        seen = w.read_message();
+        w.send("HTTP/1.1 201 Made\r\nContent-Length: 5\r\nX-Up: 1\r\n\r\nhello");
+        w.ended();
+    }};
+    std::string answer;
+    {
+        running r{forwarding_to(quoted(up))};
+        answer = r.ask("/a/%2Fb?c=d", "X-Down: 2\r\n");
+    }
+    EXPECT_TRUE(seen.starts_with("GET /a/%2Fb?c=d HTTP/1.1\r\nhost: h\r\n")) << seen;
+    EXPECT_EQ(field_of(seen, "X-Down"), "2");
+    EXPECT_EQ(field_of(seen, "x-forwarded-for"), "127.0.0.1");
+    EXPECT_EQ(field_of(seen, "forwarded"), "for=127.0.0.1;by=127.0.0.1;host=h;proto=http");
+    EXPECT_TRUE(answer.starts_with("HTTP/1.1 201 Made\r\n")) << answer;
+    EXPECT_EQ(field_of(answer, "X-Up"), "1");
+    EXPECT_EQ(field_of(answer, "via"), "1.1 rondo");
+    EXPECT_EQ(body_of(answer), "hello");
+}
+
+TEST(Proxy, KeepsConnectionsOnBothSides) {
+    scripted_server up{always(ok)};
+    {
+        running r{forwarding_to(quoted(up))};
+        wire w = r.connect();
+        for (int i = 0; i < 20; ++i) {
+            w.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+            EXPECT_EQ(body_of(w.read_message()), "ok");
+        }
+    }
+    EXPECT_EQ(up.accepted(), 1U);
+}
+
+TEST(Proxy, StreamsABodyOfALength) {
+    std::string const body(2'000'000, 'b');
+    std::atomic<bool> same{false};
+    scripted_server up{[&](wire& w) {
+        same = body_of(w.read_message()) == body;
+        w.send(ok);
+        w.ended();
+    }};
+    running r{forwarding_to(quoted(up))};
+    wire w = r.connect();
+    w.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2000000\r\n\r\n" + body);
+    EXPECT_EQ(body_of(w.read_message()), "ok");
+    EXPECT_TRUE(same);
+}
+
+TEST(Proxy, StreamsChunksAndTheirTrailer) {
+    std::string seen;
+    scripted_server up{[&](wire& w) {
+        seen = w.read_head();
+        seen += w.read_until("0\r\n");
+        seen += w.read_until("\r\n\r\n");
+        w.send(
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+            "3\r\nabc\r\n4\r\ndefg\r\n0\r\nX-Sum: 7\r\n\r\n");
+        w.ended();
+    }};
+    {
+        running r{forwarding_to(quoted(up))};
+        wire w = r.connect();
+        w.send(
+            "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
+            "5\r\nhello\r\n0\r\nX-Check: 1\r\n\r\n");
+        std::string answer = w.read_head();
+        EXPECT_EQ(field_of(answer, "transfer-encoding"), "chunked");
+        answer += w.read_until("\r\n0\r\n");
+        answer += w.read_until("\r\n\r\n");
+        EXPECT_NE(answer.find("abc"), std::string::npos);
+        EXPECT_NE(answer.find("defg"), std::string::npos);
+        EXPECT_NE(answer.find("X-Sum: 7\r\n"), std::string::npos) << answer;
+    }
+    EXPECT_NE(seen.find("5\r\nhello\r\n0\r\nX-Check: 1\r\n\r\n"), std::string::npos) << seen;
+}
+
+TEST(Proxy, PassesAnAnswerOnBeforeItIsComplete) {
+    scripted_server up{[](wire& w) {
+        w.read_message();
+        w.send("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc");
+        w.ended();  // the rest never comes
+    }};
+    running r{forwarding_to(quoted(up))};
+    wire w = r.connect();
+    w.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    (void)w.read_head();
+    EXPECT_EQ(w.read(3), "abc");
+}
+
+TEST(Proxy, LetsTheUpstreamAnswerBeforeTheBodyIsThere) {
+    scripted_server up{[](wire& w) {
+        w.read_head();
+        w.send(
+            "HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\nConnection: close\r\n\r\nno\n");
+    }};
+    running r{forwarding_to(quoted(up))};
+    wire w = r.connect();
+    w.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000000\r\n\r\nsome");
+    EXPECT_EQ(status_of(w.read_message()), "413");
+}
+
+TEST(Proxy, AnswersWhoWaitsForContinue) {
+    scripted_server up{[](wire& w) {
+        std::string const seen = w.read_message();
+        w.send(field_of(seen, "expect").empty() && body_of(seen) == "body"
+                   ? ok
+                   : "HTTP/1.1 500 E\r\n\r\n");
+        w.ended();
+    }};
+    running r{forwarding_to(quoted(up))};
+    wire w = r.connect();
+    w.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n");
+    EXPECT_EQ(w.read_head(), "HTTP/1.1 100 Continue\r\n\r\n");
+    w.send("body");
+    EXPECT_EQ(body_of(w.read_message()), "ok");
+}
+
+TEST(Proxy, AnswersHeadAndWhatHasNoBody) {
+    scripted_server up{[](wire& w) {
+        for (;;) {
+            std::string const seen = w.read_message();
+            if (seen.empty()) return;
+            if (seen.starts_with("HEAD")) {
+                w.send("HTTP/1.1 200 OK\r\nContent-Length: 1234\r\n\r\n");
+            } else if (seen.starts_with("GET /304")) {
+                w.send("HTTP/1.1 304 Not Modified\r\nETag: \"x\"\r\n\r\n");
+            } else {
+                w.send("HTTP/1.1 204 No Content\r\n\r\n");
+            }
+        }
+    }};
+    running r{forwarding_to(quoted(up))};
+    wire w = r.connect();
+    for (int i = 0; i < 3; ++i) {
+        w.send("HEAD / HTTP/1.1\r\nHost: h\r\n\r\n");
+        std::string const head = w.read_head();
+        EXPECT_EQ(status_of(head), "200");
+        EXPECT_EQ(field_of(head, "content-length"), "1234");
+        w.send("GET /304 HTTP/1.1\r\nHost: h\r\n\r\n");
+        EXPECT_EQ(status_of(w.read_head()), "304");
+        w.send("GET /204 HTTP/1.1\r\nHost: h\r\n\r\n");
+        EXPECT_EQ(status_of(w.read_head()), "204");
+    }
+}
+
+TEST(Proxy, ForwardsABodyThatEndsWithTheConnection) {
+    scripted_server up{[](wire& w) {
+        w.read_message();
+        w.send("HTTP/1.0 200 OK\r\n\r\nuntil the end");
+    }};
+    running r{forwarding_to(quoted(up))};
+    std::string const answer = r.ask("/");
+    EXPECT_NE(answer.find("until the end"), std::string::npos);
+    EXPECT_TRUE(answer.ends_with("0\r\n\r\n")) << answer;
+}
+
+TEST(Proxy, TunnelsAnUpgrade) {
+    scripted_server up{[](wire& w) {
+        std::string const seen = w.read_head();
+        if (field_of(seen, "upgrade") != "chat" || field_of(seen, "connection") != "upgrade")
+            return;
+        w.send(
+            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: chat\r\nConnection: Upgrade\r\n\r\nhi");
+        w.send("<" + w.read_until("!") + ">");
+        (void)w.read_to_end();
+        w.send("bye");
+    }};
+    running r{forwarding_to(quoted(up))};
+    wire w = r.connect();
+    w.send("GET / HTTP/1.1\r\nHost: h\r\nConnection: upgrade\r\nUpgrade: chat\r\n\r\n");
+    std::string const head = w.read_head();
+    EXPECT_EQ(status_of(head), "101");
+    EXPECT_EQ(field_of(head, "upgrade"), "chat");
+    EXPECT_EQ(w.read(2), "hi");
+    w.send("hello!");
+    EXPECT_EQ(w.read(8), "<hello!>");
+    w.end_sending();
+    EXPECT_EQ(w.read_to_end(), "bye");
+}
+
+TEST(Proxy, ForwardsWhatAnUpstreamSaysThatDoesNotUpgrade) {
+    scripted_server up{always(ok)};
+    running r{forwarding_to(quoted(up))};
+    wire w = r.connect();
+    for (int i = 0; i < 2; ++i) {
+        w.send("GET / HTTP/1.1\r\nHost: h\r\nConnection: upgrade\r\nUpgrade: chat\r\n\r\n");
+        EXPECT_EQ(body_of(w.read_message()), "ok");
+    }
+}
+
+// --- upstreams that fail -----------------------------------------------------------------------
+
+TEST(Proxy, SaysThatNobodyListens) {
+    running r{forwarding_to(nobody())};
+    std::string const answer = r.ask("/");
+    EXPECT_EQ(status_of(answer), "502");
+    EXPECT_TRUE(body_of(answer).starts_with("Bad Gateway: ")) << answer;
+}
+
+TEST(Proxy, GoesToAnotherBackendIfNobodyListens) {
+    scripted_server up{always(ok)};
+    running r{forwarding_to("[" + nobody() + ", " + quoted(up) + "]")};
+    for (int i = 0; i < 10; ++i) EXPECT_EQ(body_of(r.ask("/")), "ok");
+    for (int i = 0; i < 4; ++i) {
+        EXPECT_EQ(body_of(r.ask("/", "Content-Length: 0\r\n", "POST")), "ok");
+    }
+}
+
+TEST(Proxy, SaysThatTheUpstreamClosedBeforeItAnswered) {
+    scripted_server up{[](wire& w) { w.read_head(); }};
+    running r{forwarding_to(quoted(up))};
+    EXPECT_EQ(status_of(r.ask("/")), "502");
+    scripted_server resetting{[](wire& w) {
+        w.read_head();
+        w.reset();
+    }};
+    running s{forwarding_to(quoted(resetting))};
+    EXPECT_EQ(status_of(s.ask("/")), "502");
+}
+
+TEST(Proxy, TriesAnotherBackendIfOneDropsARequestThatMayBeRepeated) {
+    std::atomic<int> dropped{0};
+    scripted_server bad{[&](wire& w) {
+        if (!w.read_head().empty()) ++dropped;
+    }};
+    scripted_server good{always(ok)};
+    running r{forwarding_to("[" + quoted(bad) + ", " + quoted(good) + "]")};
+    for (int i = 0; i < 6; ++i) EXPECT_EQ(body_of(r.ask("/")), "ok");
+    EXPECT_EQ(dropped, 1);  // then it is set aside
+}
+
+TEST(Proxy, DoesNotRepeatAPost) {
+    std::atomic<int> seen{0};
+    auto const dropping = [&](wire& w) {
+        if (!w.read_head().empty()) ++seen;
+    };
+    scripted_server a{dropping};
+    scripted_server b{dropping};
+    running r{forwarding_to("[" + quoted(a) + ", " + quoted(b) + "]")};
+    EXPECT_EQ(status_of(r.ask("/", "Content-Length: 0\r\n", "POST")), "502");
+    EXPECT_EQ(seen, 1);
+}
+
+TEST(Proxy, MakesUpForAConnectionThatWasKeptTooLong) {
+    std::atomic<int> connections{0};
+    scripted_server up{[&](wire& w) {
+        ++connections;
+        (void)w.read_message();
+        w.send(ok);  // and closes, without having said so
+    }};
+    running r{forwarding_to(quoted(up))};
+    for (int i = 0; i < 10; ++i) EXPECT_EQ(body_of(r.ask("/")), "ok");
+    EXPECT_EQ(connections, 10);
+}
+
+TEST(Proxy, RefusesAHeadThatBreaksOff) {
+    scripted_server up{[](wire& w) {
+        w.read_head();
+        w.send("HTTP/1.1 200 OK\r\nContent-Le");
+    }};
+    running r{forwarding_to(quoted(up))};
+    EXPECT_EQ(status_of(r.ask("/")), "502");
+}
+
+TEST(Proxy, RefusesAHostileHead) {
+    for (std::string const head :
+         {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\nok",
+          "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nok",
+          "HTTP/1.1 200 OK\r\nX : 1\r\n\r\n", "HTTP/1.1 2x0 OK\r\n\r\n",
+          "SSH-2.0-OpenSSH_9\r\n\r\n", "HTTP/1.1 200 OK\nContent-Length: 0\n\n"}) {
+        scripted_server up{[&](wire& w) {
+            w.read_head();
+            w.send(head);
+        }};
+        running r{forwarding_to(quoted(up))};
+        EXPECT_EQ(status_of(r.ask("/")), "502") << head;
+    }
+}
+
+TEST(Proxy, CutsAnAnswerThatBreaksOff) {
+    for (std::string const part :
+         {"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc",
+          "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n",
+          "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nzz\r\n"}) {
+        scripted_server up{[&](wire& w) {
+            w.read_head();
+            w.send(part);
+        }};
+        running r{forwarding_to(quoted(up))};
+        wire w = r.connect();
+        w.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+        std::string const answer = w.read_to_end();
+        EXPECT_NE(answer.find("abc"), std::string::npos);
+        EXPECT_FALSE(answer.ends_with("0\r\n\r\n")) << answer;
+    }
+}
+
+TEST(Proxy, SaysThatTheUpstreamIsTooSlow) {
+    scripted_server up{[](wire& w) { (void)w.read_to_end(); }};
+    running r{forwarding_to(quoted(up), "timeouts = { response = '50ms' }\n")};
+    std::string const answer = r.ask("/");
+    EXPECT_EQ(status_of(answer), "504");
+    EXPECT_TRUE(body_of(answer).starts_with("Gateway Timeout: ")) << answer;
+}
+
+TEST(Proxy, DoesNotCountTheTimeThatABodyTakesAgainstTheUpstream) {
+    scripted_server up{[](wire& w) {
+        (void)w.read_message();
+        w.send(ok);
+        (void)w.read_to_end();
+    }};
+    running r{forwarding_to(quoted(up), "timeouts = { response = '300ms' }\n")};
+    wire w = r.connect();
+    w.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 8\r\n\r\n");
+    for (int i = 0; i < 8; ++i) {
+        // real time: what is slow here is the client.
+        std::this_thread::sleep_for(std::chrono::milliseconds{100});
+        w.send("x");
+    }
+    EXPECT_EQ(body_of(w.read_message()), "ok");
+}
+
+TEST(Proxy, ClosesTheUpstreamIfTheClientIsGone) {
+    std::atomic<bool> ended{false};
+    {
+        scripted_server up{[&](wire& w) {
+            w.read_head();
+            std::string const piece(64 * 1024, 'x');
+            w.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000000000\r\n\r\n");
+            while (w.send(piece)) {
+            }
+            ended = true;
+        }};
+        running r{forwarding_to(quoted(up))};
+        wire w = r.connect();
+        w.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+        (void)w.read(100'000);
+        w.reset();
+    }
+    EXPECT_TRUE(ended);
+}
+
+TEST(Proxy, DoesNotSendHalfABodyAsAWhole) {
+    std::string seen;
+    {
+        scripted_server up{[&](wire& w) { seen = w.read_to_end(); }};
+        running r{forwarding_to(quoted(up))};
+        wire w = r.connect();
+        w.send("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n");
+        w.end_sending();
+        (void)w.read_to_end();
+    }
+    EXPECT_FALSE(seen.ends_with("0\r\n\r\n")) << seen;
+}
+
+// --- turns and routes --------------------------------------------------------------------------
+
+TEST(Proxy, GivesTurnsByWeight) {
+    std::atomic<int> a{0};
+    std::atomic<int> b{0};
+    auto const counting = [](std::atomic<int>& n) {
+        return [&n](wire& w) {
+            while (!w.read_message().empty()) {
+                ++n;
+                w.send(ok);
+            }
+        };
+    };
+    scripted_server first{counting(a)};
+    scripted_server second{counting(b)};
+    {
+        running r{forwarding_to("[{ address = " + quoted(first) + ", weight = 3 }, { address = " +
+                                quoted(second) + ", weight = 1 }]")};
+        for (int i = 0; i < 40; ++i) EXPECT_EQ(body_of(r.ask("/")), "ok");
+    }
+    EXPECT_EQ(a, 30);
+    EXPECT_EQ(b, 10);
+}
+
+TEST(Proxy, ChoosesByRoute) {
+    scripted_server api{always("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\napi")};
+    scripted_server rest{always("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nrest")};
+    running r{"[[server]]\nlisten = '127.0.0.1:0'\nmatch = [\n{ uri = '/api', forward = " +
+              quoted(api) + " },\n{ uri = '/x', forward = " + quoted(rest) + " },\n]\n"};
+    EXPECT_EQ(body_of(r.ask("/api")), "api");
+    EXPECT_EQ(body_of(r.ask("/api/y?z")), "api");
+    EXPECT_EQ(body_of(r.ask("/api?z")), "api");
+    EXPECT_EQ(status_of(r.ask("/apix")), "404");
+    EXPECT_EQ(body_of(r.ask("/x/api")), "rest");
+    EXPECT_EQ(status_of(r.ask("/")), "404");
+}
+
+TEST(Proxy, RunsSeveralServersSideBySide) {
+    scripted_server a{always("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na")};
+    scripted_server b{always("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nb")};
+    running r{forwarding_to(quoted(a)) + forwarding_to(quoted(b))};
+    for (std::size_t i = 0; i < 2; ++i) {
+        wire w = r.connect(i);
+        w.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+        EXPECT_EQ(body_of(w.read_message()), i == 0 ? "a" : "b");
+    }
+}
+
+}  // namespace
+}  // namespace rondo::gateway

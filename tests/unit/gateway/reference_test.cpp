@@ -1,0 +1,63 @@
+// docs/gateway.md against the table of keys, and its example against the reader.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "rondo/config.hpp"
+
+namespace rondo::gateway {
+namespace {
+
+std::string text_of(std::filesystem::path const& file) {
+    std::ifstream in{file};
+    return {std::istreambuf_iterator<char>{in}, {}};
+}
+
+std::filesystem::path const sources = SOURCES;
+
+// The part of the reference about one section.
+std::string part_about(std::string const& reference, std::string_view section) {
+    std::size_t const from = reference.find("### `" + std::string{section} + "`\n");
+    if (from == std::string::npos) return "";
+    return reference.substr(from, reference.find("\n#", from + 1) - from);
+}
+
+TEST(Reference, HasEveryKeyAsItIsRead) {
+    std::string const reference = text_of(sources / "docs/gateway.md");
+    for (key_info const& k : keys()) {
+        std::string const row = "| `" + std::string{k.name} + "` | " + std::string{k.value} +
+                                " | " + std::string{k.fallback} + " | " + std::string{k.meaning} +
+                                " |\n";
+        EXPECT_NE(part_about(reference, k.section).find(row), std::string::npos)
+            << k.section << " lacks: " << row;
+    }
+}
+
+TEST(Reference, HasNoOtherKeys) {
+    std::string const reference = text_of(sources / "docs/gateway.md");
+    std::set<std::string_view> sections;
+    for (key_info const& k : keys()) sections.insert(k.section);
+    std::size_t rows = 0;
+    for (std::string_view const section : sections) {
+        std::string const part = part_about(reference, section);
+        for (std::size_t at = 0; (at = part.find("\n| `", at)) != std::string::npos; ++at) ++rows;
+    }
+    EXPECT_EQ(rows, keys().size());
+}
+
+TEST(Reference, ShowsAnExampleThatIsFine) {
+    std::filesystem::path const file = sources / "examples/gateway/rondo.toml";
+    std::string const reference = text_of(sources / "docs/gateway.md");
+    EXPECT_NE(reference.find("```toml\n" + text_of(file) + "```"), std::string::npos);
+    config_result const loaded = load(file);
+    ASSERT_TRUE(loaded.has_value()) << to_string(loaded.error().at(0), "rondo.toml");
+    EXPECT_EQ(loaded->servers.size(), 2U);
+}
+
+}  // namespace
+}  // namespace rondo::gateway

@@ -1,0 +1,195 @@
+// Files over real sockets. Which answer a file gets is tried in file_answer_test.cpp of http.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+
+#include "rondo/http/files.hpp"
+#include "running.hpp"
+#include "support/child_process.hpp"
+
+namespace rondo::gateway {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Site : public testing::Test {
+  protected:
+    Site() {
+        scratch.write("secret", "outside");
+        scratch.write("site/index.html", "<h1>root</h1>");
+        scratch.write("site/a.txt", "0123456789");
+        scratch.write("site/sub/index.html", "sub");
+        scratch.write("site/empty/x", "");
+        scratch.write("site/a b.txt", "space");
+        scratch.write("site/large.bin", large);
+        fs::create_directory(root() / "index_is_a_directory");
+        fs::create_directory(root() / "index_is_a_directory/index.html");
+        scratch.write("site/app.js", "plain");
+        scratch.write("site/app.js.gz", "zipped");
+        scratch.write("site/404.html", "<h1>not here</h1>");
+    }
+
+    fs::path root() const { return scratch.path() / "site"; }
+    std::string config() const {
+        return "[[server]]\nlisten = '127.0.0.1:0'\nmatch = [\n"
+               "  { uri = '/files', serve = 'site' },\n"
+               "  { uri = '/', serve = 'site', not_found = '404.html' },\n]\n";
+    }
+
+    std::string const large = [] {
+        std::string s(3'000'000, 'x');
+        for (std::size_t i = 0; i < s.size(); ++i) s[i] = static_cast<char>('a' + i % 23);
+        return s;
+    }();
+    test::scratch_directory scratch;
+};
+
+TEST_F(Site, ServesFilesAndIndexes) {
+    running r{config(), scratch.path()};
+    EXPECT_EQ(body_of(r.ask("/a.txt")), "0123456789");
+    EXPECT_EQ(body_of(r.ask("/")), "<h1>root</h1>");
+    EXPECT_EQ(body_of(r.ask("/sub/")), "sub");
+    EXPECT_EQ(body_of(r.ask("/a%20b.txt")), "space");
+    EXPECT_EQ(body_of(r.ask("/a.txt?query")), "0123456789");
+    std::string const head = r.ask("/a.txt");
+    EXPECT_EQ(field_of(head, "content-type"), "text/plain; charset=utf-8");
+    EXPECT_EQ(field_of(head, "content-length"), "10");
+    EXPECT_EQ(field_of(head, "accept-ranges"), "bytes");
+    EXPECT_EQ(field_of(head, "vary"), "Accept-Encoding");
+}
+
+TEST_F(Site, ServesBelowAPrefix) {
+    running r{config(), scratch.path()};
+    EXPECT_EQ(body_of(r.ask("/files/a.txt")), "0123456789");
+    EXPECT_EQ(body_of(r.ask("/files/")), "<h1>root</h1>");
+    std::string const answer = r.ask("/files?x=1");
+    EXPECT_EQ(status_of(answer), "301");
+    EXPECT_EQ(field_of(answer, "location"), "/files/?x=1");
+    EXPECT_EQ(field_of(r.ask("/files/sub?x"), "location"), "/files/sub/?x");
+    EXPECT_EQ(status_of(r.ask("/filesx")), "404");
+}
+
+TEST_F(Site, SendsLargeFilesWhole) {
+    running r{config(), scratch.path()};
+    EXPECT_EQ(body_of(r.ask("/large.bin")), large);
+    std::string const part = r.ask("/large.bin", "Range: bytes=1000000-1999999\r\n");
+    EXPECT_EQ(status_of(part), "206");
+    EXPECT_EQ(field_of(part, "content-range"), "bytes 1000000-1999999/3000000");
+    EXPECT_EQ(body_of(part), large.substr(1'000'000, 1'000'000));
+}
+
+TEST_F(Site, AnswersHeadWithoutABody) {
+    running r{config(), scratch.path()};
+    std::string const answer = r.ask("/large.bin", "", "HEAD");
+    EXPECT_EQ(status_of(answer), "200");
+    EXPECT_EQ(field_of(answer, "content-length"), "3000000");
+    EXPECT_EQ(body_of(answer), "");
+    EXPECT_EQ(body_of(r.ask("/a.txt", "", "HEAD")), "");
+}
+
+TEST_F(Site, AnswersConditionsAndRanges) {
+    running r{config(), scratch.path()};
+    std::string const first = r.ask("/a.txt");
+    std::string const tag = field_of(first, "etag");
+    std::string const again = r.ask("/a.txt", "If-None-Match: " + tag + "\r\n");
+    EXPECT_EQ(status_of(again), "304");
+    EXPECT_EQ(body_of(again), "");
+    EXPECT_EQ(field_of(again, "etag"), tag);
+    std::string const since = "If-Modified-Since: " + field_of(first, "last-modified") + "\r\n";
+    EXPECT_EQ(status_of(r.ask("/a.txt", since)), "304");
+    EXPECT_EQ(body_of(r.ask("/a.txt", "Range: bytes=2-4\r\n")), "234");
+    std::string const behind = r.ask("/a.txt", "Range: bytes=10-\r\n");
+    EXPECT_EQ(status_of(behind), "416");
+    EXPECT_EQ(field_of(behind, "content-range"), "bytes */10");
+    EXPECT_EQ(status_of(r.ask("/a.txt", "If-Match: \"other\"\r\n")), "412");
+}
+
+TEST_F(Site, SendsWhatIsCompressedToWhoTakesIt) {
+    running r{config(), scratch.path()};
+    std::string const zipped = r.ask("/app.js", "Accept-Encoding: br, gzip\r\n");
+    EXPECT_EQ(body_of(zipped), "zipped");
+    EXPECT_EQ(field_of(zipped, "content-encoding"), "gzip");
+    EXPECT_EQ(field_of(zipped, "content-type"), "text/javascript; charset=utf-8");
+    std::string const plain = r.ask("/app.js");
+    EXPECT_EQ(body_of(plain), "plain");
+    EXPECT_EQ(field_of(plain, "content-encoding"), "");
+    EXPECT_NE(field_of(plain, "etag"), field_of(zipped, "etag"));
+    EXPECT_EQ(body_of(r.ask("/a.txt", "Accept-Encoding: gzip\r\n")), "0123456789");
+}
+
+TEST_F(Site, DoesNotSendACompressedFileThatIsOlder) {
+    auto const now = fs::last_write_time(root() / "app.js");
+    fs::last_write_time(root() / "app.js.gz", now - std::chrono::seconds{5});
+    running r{config(), scratch.path()};
+    EXPECT_EQ(body_of(r.ask("/app.js", "Accept-Encoding: gzip\r\n")), "plain");
+}
+
+TEST_F(Site, HasAPageForWhatIsNotThere) {
+    running r{config(), scratch.path()};
+    std::string const answer = r.ask("/nowhere");
+    EXPECT_EQ(status_of(answer), "404");
+    EXPECT_EQ(body_of(answer), "<h1>not here</h1>");
+    EXPECT_EQ(field_of(answer, "content-type"), "text/html; charset=utf-8");
+    EXPECT_EQ(body_of(r.ask("/files/nowhere")), "Not Found\n");
+}
+
+TEST_F(Site, RedirectsToDirectoriesAndListsNone) {
+    running r{config(), scratch.path()};
+    std::string const answer = r.ask("/sub");
+    EXPECT_EQ(status_of(answer), "301");
+    EXPECT_EQ(field_of(answer, "location"), "/sub/");
+    // Not to another host.
+    EXPECT_EQ(field_of(r.ask("//sub"), "location"), "/sub/");
+    EXPECT_EQ(status_of(r.ask("/empty/")), "404");
+    EXPECT_EQ(status_of(r.ask("/index_is_a_directory/")), "404");
+    EXPECT_EQ(status_of(r.ask("/a.txt/")), "404");
+}
+
+TEST_F(Site, TakesNothingButGetAndHead) {
+    running r{config(), scratch.path()};
+    for (std::string_view const method : {"POST", "PUT", "DELETE", "OPTIONS", "PATCH", "MOVE"}) {
+        std::string const answer = r.ask("/a.txt", "", method);
+        EXPECT_EQ(status_of(answer), "405") << method;
+        EXPECT_EQ(field_of(answer, "allow"), "GET, HEAD");
+    }
+}
+
+TEST_F(Site, DoesNotLeadOutOfItsRoot) {
+    fs::create_symlink("../secret", root() / "link");
+    fs::create_symlink(scratch.path() / "secret", root() / "absolute");
+    fs::create_directory_symlink("..", root() / "up");
+    fs::create_directory_symlink("/proc/self/root", root() / "magic");
+    fs::create_symlink("a.txt", root() / "inside");
+    running r{config(), scratch.path()};
+    for (std::string_view const target :
+         {"/link", "/absolute", "/up/secret", "/up/site/a.txt", "/magic/etc/passwd", "/../secret",
+          "/%2e%2e/secret", "/..%2fsecret", "/sub/../../secret", "/sub/..%2f..%2fsecret",
+          "//../secret", "/.%2e/secret", "/%2e%2e%2fsecret", "/up/", "/files/../secret",
+          "/files/../../secret", "/%00", "/a.txt%00.html", "/..\\secret"}) {
+        std::string const answer = r.ask(target);
+        EXPECT_TRUE(status_of(answer) == "404" || status_of(answer) == "400") << target;
+        EXPECT_EQ(answer.find("outside"), std::string::npos) << target;
+    }
+    EXPECT_EQ(body_of(r.ask("/inside")), "0123456789");
+}
+
+TEST_F(Site, DoesNotWaitForAPipe) {
+    ASSERT_EQ(::mkfifo((root() / "pipe").c_str(), 0600), 0);
+    running r{config(), scratch.path()};
+    EXPECT_EQ(status_of(r.ask("/pipe")), "404");
+}
+
+TEST_F(Site, SaysWhatItMayNotRead) {
+    if (::geteuid() == 0) return;  // who may read everything
+    fs::permissions(root() / "a.txt", fs::perms::none);
+    running r{config(), scratch.path()};
+    EXPECT_EQ(status_of(r.ask("/a.txt")), "403");
+}
+
+}  // namespace
+}  // namespace rondo::gateway
