@@ -65,10 +65,10 @@ class sqlite_vfs::registration {
 // --- files ---
 
 struct sqlite_vfs::registration::open_file {
-    // SQLite allocates szOsFile bytes, and needs the table at their beginning.
+    // SQLite allocates szOsFile bytes, aligned to 8, and needs the table at their beginning.
     struct frame {
         sqlite3_file head;
-        alignas(std::max_align_t) std::byte body[256];
+        alignas(8) std::byte body[256];
     };
 
     open_file(registration& r, disk::file f, std::string n, bool temp)
@@ -186,6 +186,7 @@ sqlite3_io_methods const* sqlite_vfs::registration::file_methods() noexcept {
 int sqlite_vfs::registration::open(char const* name, sqlite3_file* file, int flags,
                                    int* flags_out) {
     static_assert(sizeof(open_file) <= sizeof(open_file::frame::body));
+    static_assert(alignof(open_file) <= 8 && alignof(open_file::frame) <= 8);
     file->pMethods = nullptr;
     bool const temporary = name == nullptr || (flags & SQLITE_OPEN_DELETEONCLOSE) != 0;
     std::string const path = name != nullptr ? name : "temporary-" + std::to_string(++temporaries_);
