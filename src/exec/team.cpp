@@ -37,6 +37,8 @@
 //     is un-parked under the lock that it needs to get the job.
 //   - the last task ends while somebody begins to wait for that: task lists have locks, through
 //     which one of the two sees the other.
+//   - the last task ends in a thread that is not a worker's, which nobody joins: it is a visitor
+//     from before it leaves the list until it has told everyone, and close() waits for it.
 #include "rondo/exec/detail/team.hpp"
 
 #include <algorithm>
@@ -337,6 +339,8 @@ void runner::unobserved(std::exception_ptr exception) noexcept {
 }
 void runner::began(live_task& t) noexcept { tasks_.add(t); }
 void runner::ended(live_task& t) noexcept { team_.ended(t); }
+void runner::begin_visit() noexcept { team_.begin_visit(); }
+void runner::end_visit() noexcept { team_.end_visit(); }
 
 // --- team ---
 
@@ -457,7 +461,21 @@ bool team::await_tasks(time_point until) noexcept {
     return no_tasks();
 }
 
-void team::close() noexcept { intake_.close(); }
+void team::begin_visit() noexcept {
+    // relaxed: the lock of a task list, or the end that block_on() sees, brings it to close()
+    visitors_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void team::end_visit() noexcept {
+    // release: pairs with the acquire in close(). The team may be gone from here on.
+    visitors_.fetch_sub(1, std::memory_order_release);
+}
+
+void team::close() noexcept {
+    // acquire: pairs with the release in end_visit()
+    while (visitors_.load(std::memory_order_acquire) != 0) yield_processor();
+    intake_.close();
+}
 
 // --- pausing ---
 

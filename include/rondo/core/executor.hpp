@@ -112,6 +112,11 @@ class executor {
     // is gone and nobody has been told yet.
     virtual void began(live_task&) noexcept {}
     virtual void ended(live_task&) noexcept {}
+    // A task may end in a thread that is not this executor's: something foreign that it awaited
+    // resumed it there. It uses the executor between these two, ended() and unobserved() among it.
+    // One that goes when its tasks have ended waits for the visits too.
+    virtual void begin_visit() noexcept {}
+    virtual void end_visit() noexcept {}
 
     // The executor whose job the calling thread is running, or null.
     static executor* current() noexcept;

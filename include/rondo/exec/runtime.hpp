@@ -7,7 +7,8 @@
 // Tasks          spawn() makes a task that any worker may run: it moves when its worker is busy and
 //                another one is not. spawn_pinned() makes one that stays with a worker, with what
 //                it shares with other tasks there; connections do. Both return a join_handle
-//                (core/spawn.hpp). An exception that nobody joins goes to `on_unobserved`.
+//                (core/spawn.hpp). An exception that nobody joins goes to `on_unobserved`. With
+//                one worker both run in the same place: executor::current() is anywhere().
 // Turns          a task runs until it waits, and gives way when its turn's budget is used up
 //                (core/wait.hpp); a worker looks at I/O, timers and what comes from outside once in
 //                64 turns at least. What a task wakes runs on the same worker as soon as the turn

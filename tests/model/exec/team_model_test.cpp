@@ -2,12 +2,17 @@
 // keeps the time, and how it ends. Nobody closes the team before what it waits for has been run: a
 // wake-up that is lost shows as a deadlock.
 #include <chrono>
+#include <coroutine>
 #include <cstddef>
+#include <exception>
+#include <functional>
 #include <memory>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
 #include "rondo/core/parker.hpp"
+#include "rondo/core/spawn.hpp"
 #include "rondo/exec/detail/doorbell.hpp"
 #include "rondo/exec/detail/team.hpp"
 #include "support/model.hpp"
@@ -60,8 +65,10 @@ class deaf_driver final : public driver {
 
 class crowd {
   public:
-    explicit crowd(std::size_t workers) : drivers_(workers) {
+    explicit crowd(std::size_t workers, std::function<void(std::exception_ptr)> unobserved = {})
+        : drivers_(workers) {
         team::setup s;
+        s.on_unobserved = std::move(unobserved);
         for (auto& d : drivers_) s.drivers.push_back(&(d = std::make_unique<deaf_driver>(), *d));
         team_ = std::make_unique<team>(std::move(s));
     }
@@ -285,6 +292,47 @@ TEST(TeamModel, APinnedJobMayBeTheLast) {
 }
 
 // A timer that is added while the only worker lies down: it is seen, or the worker is un-parked.
+// An awaitable that knows nothing of tasks: who awaits it goes on in the thread that resumes it.
+class abroad {
+  public:
+    bool await_ready() const noexcept { return false; }
+    void await_suspend(std::coroutine_handle<> h) noexcept { traveller_ = h; }
+    void await_resume() const noexcept {}
+
+    bool arrived() const noexcept { return traveller_ != nullptr; }
+    void resume() { traveller_.resume(); }
+
+  private:
+    std::coroutine_handle<> traveller_;
+};
+
+task<void> end_abroad(abroad* there) {
+    co_await *there;
+    throw std::runtime_error{"reported to a team that is about to go"};
+}
+
+// The thread that ends the team is also its only worker: nobody else keeps it.
+void end_a_task_abroad(bool pinned) {
+    abroad there;
+    cell<int> reported{0};
+    crowd c{1, [&](std::exception_ptr) { reported = reported + 1; }};
+    spawn(pinned ? static_cast<executor&>(c.worker(0)) : *c, end_abroad(&there)).detach();
+    c.worker(0).run_until([&] { return there.arrived(); });
+    thread foreign{[&] { there.resume(); }};
+    RONDO_CHECK_EXPECT(c->await_tasks(time_point::max()));
+    c.end();
+    RONDO_CHECK_EXPECT(reported == 1);
+    foreign.join();
+}
+
+TEST(TeamModel, ATaskThatEndsInAForeignThreadMayBeTheLast) {
+    EXPECT_HOLDS([] { end_a_task_abroad(false); });
+}
+
+TEST(TeamModel, APinnedTaskThatEndsInAForeignThreadMayBeTheLast) {
+    EXPECT_HOLDS([] { end_a_task_abroad(true); });
+}
+
 TEST(TeamModel, ATimerThatIsAddedWhileAWorkerLiesDownFires) {
     EXPECT_HOLDS(
         [] {

@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <coroutine>
+#include <exception>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -92,6 +95,58 @@ TEST_P(EveryEnd, WhatIsSpawnedAfterAShutdownIsStoppedInItsFirstWait) {
     rt.spawn(wait_for_ever(&p, &notes)).detach();
     EXPECT_EQ(rt.shutdown(1h).tasks, 0U);
     EXPECT_EQ(notes, 1);
+}
+
+// Something that knows nothing of tasks: whoever awaits it goes on in the thread that resumes it.
+class abroad {
+  public:
+    bool await_ready() const noexcept { return false; }
+    void await_suspend(std::coroutine_handle<> h) noexcept {
+        traveller_ = h;
+        arrived_.open();
+    }
+    void await_resume() const noexcept {}
+    void resume() {
+        arrived_.wait();
+        traveller_.resume();
+    }
+
+  private:
+    std::coroutine_handle<> traveller_;
+    gate arrived_;
+};
+
+task<void> end_abroad(abroad* there) {
+    co_await *there;
+    throw std::runtime_error{"reported while the runtime waits to go"};
+}
+task<int> return_abroad(abroad* there) {
+    co_await *there;
+    co_return 42;
+}
+
+TEST_P(EveryEnd, WaitsForATaskThatEndsInAForeignThread) {
+    for (int i = 0; i < 50; ++i) {
+        abroad there;
+        std::atomic<int> reported{0};
+        std::jthread foreign;
+        {
+            runtime rt{{.workers = GetParam(),
+                        .on_unobserved = [&](std::exception_ptr const&) { ++reported; }}};
+            rt.spawn(end_abroad(&there)).detach();
+            foreign = std::jthread{[&] { there.resume(); }};
+        }
+        EXPECT_EQ(reported, 1);
+    }
+}
+
+TEST_P(EveryEnd, MayFollowABlockOnThatEndedInAForeignThread) {
+    for (int i = 0; i < 50; ++i) {
+        abroad there;
+        std::jthread const foreign{[&] { there.resume(); }};
+        runtime rt{{.workers = GetParam()}};
+        EXPECT_EQ(rt.block_on(return_abroad(&there)), 42);
+    }
 }
 
 TEST(RuntimeEnd, AnAbandonedRuntimeTakesNoFurtherTurn) {

@@ -442,7 +442,7 @@ TEST(RuntimeStress, OutsideThreadsSpawnAndWake) {
 
 TEST(RuntimeStress, ManyTimersDueTogetherAllFire) {
     runtime rt{{.workers = 2}};
-    constexpr int count = 20'000;
+    constexpr int count = 100'000;
     std::atomic<int> fired{0};
     auto sleeper = [](time_point until, std::atomic<int>* f) -> task<void> {
         co_await sleep_until(until);

@@ -16,6 +16,23 @@
 
 namespace rondo::detail {
 
+// Keeps an executor from going while a task of it ends in a thread that may not be its own.
+class [[nodiscard("it acts until the end of its scope")]] visit {
+  public:
+    explicit visit(executor& where) noexcept
+        : where_(executor::current() == &where ? nullptr : &where) {
+        if (where_ != nullptr) where_->begin_visit();
+    }
+    ~visit() {
+        if (where_ != nullptr) where_->end_visit();
+    }
+    visit(visit const&) = delete;
+    visit& operator=(visit const&) = delete;
+
+  private:
+    executor* where_;
+};
+
 class root_base : public live_task {
   public:
     root_base(executor& where, std::source_location origin, stop_token parent) noexcept
@@ -97,6 +114,7 @@ class root_of final : public result_slot<T>, resumption, public Kind, public rec
 
   private:
     void finish() noexcept {
+        visit const until_it_is_gone{this->flow_.where()};
         this->end();
         let_go();
     }

@@ -6,6 +6,7 @@
 
 #include "rondo/core/assert.hpp"
 #include "rondo/core/detail/result_slot.hpp"
+#include "rondo/core/detail/root.hpp"
 #include "rondo/core/environment.hpp"
 #include "rondo/core/live_tasks.hpp"
 #include "rondo/core/parker.hpp"
@@ -73,6 +74,7 @@ class awaited_root final : result_slot<T>, resumption, public live_task {
         {
             task<T> const done{std::move(child_)};
         }  // parameters are destroyed by the worker, before anyone knows
+        visit const until_it_is_told{flow_.where()};
         end_.cross();
         return std::noop_coroutine();
     }

@@ -74,6 +74,8 @@ class alignas(64) runner final : public executor, seat {
     void unobserved(std::exception_ptr exception) noexcept override;
     void began(live_task& t) noexcept override;
     void ended(live_task& t) noexcept override;
+    void begin_visit() noexcept override;
+    void end_visit() noexcept override;
 
     tally turns;
     tally steals;
@@ -164,6 +166,8 @@ class team final : public executor, timer_service {
     void unobserved(std::exception_ptr exception) noexcept override;
     void began(live_task& t) noexcept override;
     void ended(live_task& t) noexcept override;
+    void begin_visit() noexcept override;
+    void end_visit() noexcept override;
 
     // The calling thread's worker, if it is one of these.
     runner* here() const noexcept;
@@ -178,7 +182,8 @@ class team final : public executor, timer_service {
     void stop_tasks() noexcept;
     // Waits until there is no task, in a thread that is not a worker's; false when time is up.
     bool await_tasks(time_point until) noexcept;
-    // Workers end when nothing is left. There are no tasks any more.
+    // Workers end when nothing is left. There are no tasks any more; it waits for those that end in
+    // a foreign thread until they have left.
     void close() noexcept;
 
     template <class F>
@@ -216,6 +221,8 @@ class team final : public executor, timer_service {
     timer_queue timers_;
     atomic<runner*> keeper_{nullptr};  // who sleeps until the next deadline
     atomic<bool> firing_{false};
+
+    atomic<std::uint32_t> visitors_{0};  // tasks that end in threads that are not the team's
 
     atomic<bool> awaited_{false};  // await_tasks() waits
     parker all_ended_;
