@@ -206,5 +206,19 @@ TEST(FairModel, LimitsHoldBetweenTwoProducers) {
     });
 }
 
+// Who is in the ranking is held; so is, meanwhile, who is asked for.
+TEST(FairModel, ATenantThatIsAskedForIsForgottenAfterTheCloseAndNotBefore) {
+    EXPECT_HOLDS([] {
+        queue q;
+        RONDO_CHECK_EXPECT(q.enqueue(1, pack(1)));
+        RONDO_CHECK_EXPECT(q.try_dequeue().has_value());
+        thread closes{[&q] { q.close_immediate(); }};
+        auto const top = q.top(1);
+        RONDO_CHECK_EXPECT(top.first.empty() || top.first[0].tenant == 1);
+        closes.join();
+        RONDO_CHECK_EXPECT(q.stats().tenants_known == 0);
+    });
+}
+
 }  // namespace
 }  // namespace rondo::fair

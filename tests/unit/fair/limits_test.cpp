@@ -36,8 +36,9 @@ config<std::string> room_for(std::size_t in_all, std::size_t each, backpressure 
 // A scheduler that notes what was not delivered.
 struct noted {
     explicit noted(config<std::string> c)
-        : queue(std::move(c),
-                [this](disposition how, numbers::task t) { told.emplace_back(how, t.payload); }) {}
+        : queue(std::move(c), [this](disposition how, numbers::task const& t) {
+              told.emplace_back(how, t.payload);
+          }) {}
 
     std::vector<int> drain() {
         std::vector<int> all;

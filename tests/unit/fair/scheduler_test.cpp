@@ -324,7 +324,8 @@ TEST(FairScheduler, ThreadsProduceAndConsumeEachTaskOnce) {
 
 TEST(FairScheduler, ACancelledTaskIsReportedAndNotDelivered) {
     std::vector<std::pair<disposition, int>> told;
-    numbers s{{}, [&](disposition how, numbers::task t) { told.emplace_back(how, t.payload); }};
+    numbers s{{},
+              [&](disposition how, numbers::task const& t) { told.emplace_back(how, t.payload); }};
     auto const first = s.enqueue_with_handle("a", 1);
     auto const second = s.enqueue_with_handle("a", 2);
     ASSERT_TRUE(first && second);
@@ -360,7 +361,7 @@ TEST(FairScheduler, ATaskInTheHandsOfAConsumerIsNotCancelled) {
 
 TEST(FairScheduler, CloseImmediateReturnsWhatIsQueuedAndRefusesWhatComes) {
     std::vector<int> returned;
-    numbers s{{}, [&](disposition how, numbers::task t) {
+    numbers s{{}, [&](disposition how, numbers::task const& t) {
                   EXPECT_EQ(how, disposition::returned);
                   returned.push_back(t.payload);
               }};
@@ -402,7 +403,7 @@ TEST(FairScheduler, ADrainWaitsForATaskThatIsInHand) {
 
 TEST(FairScheduler, AnObserverMayUseTheScheduler) {
     numbers* again = nullptr;
-    numbers s{{}, [&](disposition how, numbers::task t) {
+    numbers s{{}, [&](disposition how, numbers::task const& t) {
                   if (how == disposition::cancelled) {
                       EXPECT_TRUE(again->enqueue(t.tenant, t.payload + 1));
                   }
