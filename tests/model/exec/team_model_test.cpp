@@ -315,7 +315,7 @@ task<void> end_abroad(abroad* there) {
 void end_a_task_abroad(bool pinned) {
     abroad there;
     cell<int> reported{0};
-    crowd c{1, [&](std::exception_ptr) { reported = reported + 1; }};
+    crowd c{1, [&](std::exception_ptr const&) { reported = reported + 1; }};
     spawn(pinned ? static_cast<executor&>(c.worker(0)) : *c, end_abroad(&there)).detach();
     c.worker(0).run_until([&] { return there.arrived(); });
     thread foreign{[&] { there.resume(); }};
