@@ -132,6 +132,17 @@ TEST(FairTop, WhoLostItsPlaceKeepsItsSum) {
     EXPECT_EQ(top.first[0].cost, 110);
 }
 
+TEST(FairTop, WhoWasTheLeastAndHasGrownKeepsItsPlace) {
+    manual_loop loop;
+    queue q{timed(loop)};
+    for (std::uint64_t who = 0; who < ranked_tenants; ++who) visit(q, who, who == 0 ? 50 : 100);
+    visit(q, 0, 150);
+    visit(q, 1'000, 80);
+    auto const top = q.top(1);
+    EXPECT_EQ(top.first[0].tenant, 0U);
+    EXPECT_EQ(top.first[0].cost, 200);
+}
+
 TEST(FairTop, NobodyIsHeldOnceItIsClosed) {
     manual_loop loop;
     queue q{timed(loop)};
