@@ -22,7 +22,7 @@
 //                the shortest, or half a second.
 // Lifetime       the runtime outlives the client, the client its calls. The destructor closes idle
 //                connections on their workers and waits for it, so it is for plain threads.
-// Example        examples/http/fetch.cpp
+// Example        examples/http/hello.cpp
 #pragma once
 
 #include <boost/asio/ip/tcp.hpp>
