@@ -131,8 +131,7 @@ TEST(ServerStop, UnderLoadNoAnswerIsCut) {
         std::atomic<int> cut{0};
         std::vector<std::thread> clients;
         for (int i = 0; i < 8; ++i) {
-            clients.emplace_back([&] {
-                wire w = s.dial();
+            clients.emplace_back([&answered, &cut, w = s.dial()]() mutable {
                 for (;;) {
                     w.say(get);
                     std::string const answer = w.hear_message();
