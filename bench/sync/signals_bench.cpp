@@ -2,11 +2,14 @@
 //
 // notify_pingpong       two tasks notify each other in turn
 // notify_waiters_1000   a thousand tasks wait for one notify, again and again; per task woken
+// watch                 the time to send while four tasks look at what they can catch
+// watch_1000            a thousand tasks see each value before the next is sent; per task woken
 // barrier               eight tasks, per generation
 // once_cell_hot         a value that is there
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "../support/driver.hpp"
@@ -14,6 +17,7 @@
 #include "rondo/sync/barrier.hpp"
 #include "rondo/sync/notify.hpp"
 #include "rondo/sync/once_cell.hpp"
+#include "rondo/sync/watch.hpp"
 
 namespace {
 
@@ -22,6 +26,7 @@ using rondo::environment;
 using rondo::join_handle;
 using rondo::notify;
 using rondo::task;
+namespace watch = rondo::watch;
 
 // --- notify ---
 
@@ -43,12 +48,12 @@ task<void> asks(notify& ping, notify& pong, std::size_t n) {
 task<duration> notify_pingpong(std::size_t n) {
     environment const& env = co_await rondo::this_environment();
     notify ping, pong;
-    stopwatch const watch;
+    stopwatch const time;
     auto server = spawn_here(env, serves(ping, pong, n));
     auto client = spawn_here(env, asks(ping, pong, n));
     (void)co_await client.join();
     (void)co_await server.join();
-    co_return watch.elapsed();
+    co_return time.elapsed();
 }
 
 constexpr std::size_t crowd = 1000;
@@ -80,14 +85,89 @@ task<duration> notify_a_thousand(std::size_t n) {
     std::vector<join_handle<void>> waiters;
     for (std::size_t i = 0; i < crowd; ++i)
         waiters.push_back(spawn_here(env, waits_for(b, rounds)));
-    stopwatch const watch;
+    stopwatch const time;
     for (std::size_t round = 0; round < rounds; ++round) {
         co_await b.all_there.notified();
         b.arrived.store(0, std::memory_order_release);
         b.of(round).notify_waiters();
     }
     co_await join_all(waiters);
-    co_return watch.elapsed();
+    co_return time.elapsed();
+}
+
+// --- watch ---
+
+task<void> catches(watch::receiver<std::uint64_t> receiver) {
+    std::uint64_t sum = 0;
+    for (;;) {
+        auto const changed = co_await receiver.changed();
+        if (!changed) break;
+        sum += *receiver.borrow_and_update();
+        count();
+    }
+    asm volatile("" ::"r"(sum));
+}
+
+task<duration> shows(watch::sender<std::uint64_t> sender, std::size_t n) {
+    stopwatch const time;
+    for (std::size_t i = 1; i <= n; ++i) {
+        (void)sender.send(i);
+        count();
+    }
+    co_return time.elapsed();
+}
+
+task<duration> watched_by_four(std::size_t n) {
+    environment const& env = co_await rondo::this_environment();
+    watch::sender<std::uint64_t> sender{0U};
+    std::vector<join_handle<void>> watchers;
+    for (int i = 0; i < 4; ++i) {
+        watchers.push_back(spawn_here(env, catches(sender.subscribe())));
+    }
+    for (int i = 0; i < 100; ++i) co_await rondo::yield();  // so that they are waiting
+    auto sending = spawn_here(env, shows(std::move(sender), n));
+    auto const took = co_await sending.join();
+    co_await join_all(watchers);
+    co_return *took;
+}
+
+struct audience {
+    std::atomic<std::size_t> seen{0};
+    notify all_saw_it;
+};
+
+task<void> looks(watch::receiver<std::uint64_t> receiver, audience& others) {
+    for (;;) {
+        auto const changed = co_await receiver.changed();
+        if (!changed) break;
+        asm volatile("" ::"r"(*receiver.borrow_and_update()));
+        count();
+        if (others.seen.fetch_add(1, std::memory_order_acq_rel) + 1 == crowd) {
+            others.all_saw_it.notify_one();
+        }
+    }
+}
+
+task<duration> watched_by_a_thousand(std::size_t n) {
+    environment const& env = co_await rondo::this_environment();
+    audience others;
+    std::vector<join_handle<void>> watchers;
+    duration took{};
+    {
+        watch::sender<std::uint64_t> const sender{0U};
+        for (std::size_t i = 0; i < crowd; ++i) {
+            watchers.push_back(spawn_here(env, looks(sender.subscribe(), others)));
+        }
+        stopwatch const time;
+        for (std::size_t round = 1; round <= n / crowd; ++round) {
+            others.seen.store(0, std::memory_order_release);
+            (void)sender.send(round);
+            co_await others.all_saw_it.notified();
+        }
+        took = time.elapsed();
+    }
+    co_await join_all(watchers);
+    co_return took;
 }
 
 // --- barrier ---
@@ -108,11 +188,11 @@ task<duration> barrier_of_eight(std::size_t n) {
     rondo::barrier b{tasks};
     std::atomic<std::size_t> led{0};
     std::vector<join_handle<void>> all;
-    stopwatch const watch;
+    stopwatch const time;
     for (std::size_t i = 0; i < tasks; ++i) all.push_back(spawn_here(env, arrives(b, n, led)));
     co_await join_all(all);
     RONDO_ASSERT(led == n, "one leader in each generation");
-    co_return watch.elapsed();
+    co_return time.elapsed();
 }
 
 // --- once_cell ---
@@ -122,13 +202,13 @@ task<duration> once_cell_hot(std::size_t n) {
     rondo::once_cell<std::uint64_t> cell;
     (void)co_await cell.get_or_init(make);
     rondo::once_cell<std::uint64_t>* hidden = &cell;
-    stopwatch const watch;
+    stopwatch const time;
     for (std::size_t i = 0; i < n; ++i) {
         asm volatile("" : "+r"(hidden)::"memory");
         std::uint64_t const* const value = co_await hidden->get_or_init(make);
         asm volatile("" ::"r"(*value));
     }
-    co_return watch.elapsed();
+    co_return time.elapsed();
 }
 
 }  // namespace
@@ -140,6 +220,9 @@ int main(int argc, char** argv) {
         on(ct, "notify_pingpong", 200'000, notify_pingpong),
         on(mt, "notify_waiters_1000", 200'000, notify_a_thousand),
         on(ct, "notify_waiters_1000", 200'000, notify_a_thousand),
+        on(mt, "watch", 400'000, watched_by_four),
+        on(mt, "watch_1000", 200'000, watched_by_a_thousand),
+        on(ct, "watch_1000", 200'000, watched_by_a_thousand),
         on(mt, "barrier", 40'000, barrier_of_eight),
         on(ct, "barrier", 40'000, barrier_of_eight),
         on(ct, "once_cell_hot", 20'000'000, once_cell_hot),
