@@ -1,9 +1,21 @@
+// Algorithm
+//   What the loop's own jobs post goes to own_, which needs no lock: most of what a loop runs was
+//   posted by what it ran before. What others leave, jobs or the wish to finish, is under the lock,
+//   and outside_ says that there is something. The loop takes it over before each batch and before
+//   each post of its own, so that everything runs in the order in which it was posted: one of its
+//   own after those that others had posted before it, and before those that came later.
+//
 // Invariants
-//   I1  whoever makes the queue non-empty un-parks the loop, unless it is a job of the loop itself;
-//       the loop looks at the queue before and after each park. So a job never waits in the queue
-//       of a sleeping loop.
+//   I1  whoever sets outside_ un-parks the loop; the loop looks at it before and after each park.
+//       So a job never waits in the queue of a sleeping loop.
 //   I2  the loop is un-parked under the lock. The job may be the one that ends the loop's life:
-//       once the lock is released nothing of the loop is touched.
+//       once the lock is released nothing of the loop is touched. The loop knows of the job, or
+//       of the wish to finish, only by taking it over, under the lock.
+//   I3  while the lock is free: outside_ is set if and only if something was left.
+//
+// Memory order
+//   outside_ is relaxed: what was left before a post of the loop's own, or before the un-park that
+//   ended a park, happens before the loop's look at it. The rest is the lock's.
 #include "rondo/core/run_loop.hpp"
 
 #include <mutex>
@@ -23,10 +35,29 @@ run_loop::~run_loop() {
 }
 
 void run_loop::post(job& j) noexcept {
+    if (executor::current() == this) {
+        take_over();
+        own_.push(j);
+        return;
+    }
     std::lock_guard const guard{lock_};
-    bool const was_empty = posted_.empty();
     posted_.push(j);
-    if (was_empty && executor::current() != this) parker_.unpark();  // I1, I2
+    knock();
+}
+
+// Under the lock, when something was left for the loop.
+void run_loop::knock() noexcept {
+    if (outside_.load(std::memory_order_relaxed)) return;
+    outside_.store(true, std::memory_order_relaxed);
+    parker_.unpark();  // I1, I2
+}
+
+void run_loop::take_over() noexcept {
+    if (!outside_.load(std::memory_order_relaxed)) return;
+    std::lock_guard const guard{lock_};
+    own_.append(std::exchange(posted_, {}));
+    if (std::exchange(finishing_, false)) last_batch_ = true;
+    outside_.store(false, std::memory_order_relaxed);  // I3
 }
 
 time_point run_loop::now() const noexcept { return clock::now(); }
@@ -39,11 +70,9 @@ bool run_loop::cancel(timer& t) noexcept { return timers_.cancel(t); }
 
 // Runs what is in the queue now. Jobs posted meanwhile come in the next batch, after the timers.
 std::size_t run_loop::run_batch() noexcept {
-    job_queue batch;
-    {
-        std::lock_guard const guard{lock_};
-        batch = std::exchange(posted_, {});
-    }
+    take_over();
+    job_queue batch = std::exchange(own_, {});
+    if (batch.empty()) return 0;
     executor::scope const here{this};
     std::size_t ran = 0;
     for (; job* const j = batch.pop(); ++ran) j->run(*j);
@@ -65,8 +94,8 @@ std::size_t run_loop::run_ready() noexcept {
 }
 
 bool run_loop::idle() noexcept {
-    std::lock_guard const guard{lock_};
-    return posted_.empty();
+    take_over();
+    return own_.empty();
 }
 
 // Until a job is posted or a timer is due.
@@ -79,21 +108,18 @@ void run_loop::run() noexcept {
         run_batch();
         fire_timers();
         if (last) return;
-        {
-            std::lock_guard const guard{lock_};
-            // What was posted before finish() is in the queue now: one more batch, and no more, as
-            // a task that is always ready would keep the queue from ever being empty.
-            last = std::exchange(finishing_, false);
-            if (last || !posted_.empty()) continue;
-        }
-        rest();
+        bool const nothing = idle();
+        // What was posted before finish() is in the queue now: one more batch, and no more, as a
+        // task that is always ready would keep the queue from ever being empty.
+        last = std::exchange(last_batch_, false);
+        if (nothing && !last) rest();
     }
 }
 
 void run_loop::finish() noexcept {
     std::lock_guard const guard{lock_};
     finishing_ = true;
-    parker_.unpark();  // I2
+    knock();
 }
 
 }  // namespace rondo

@@ -7,6 +7,7 @@
 //                ended: a shielded one is waited for.
 // Destruction    by the thread that ran it, as soon as run() has returned; a thread whose post()
 //                led to that may still be returning from it.
+// Cost           a job that posts takes no lock.
 // Idle           the thread sleeps until a job is posted or a timer is due; no polling.
 // Resolution     timers are rounded up to 1 ms.
 // Use            block_on(), examples, tests that step by hand (run_ready), a program that needs
@@ -52,6 +53,8 @@ class run_loop final : public executor, timer_service {
     void add(timer& t, time_point deadline) noexcept override;
     bool cancel(timer& t) noexcept override;
 
+    void knock() noexcept;
+    void take_over() noexcept;
     std::size_t run_batch() noexcept;
     std::size_t fire_timers() noexcept;
     bool idle() noexcept;
@@ -59,9 +62,14 @@ class run_loop final : public executor, timer_service {
     void began(live_task& t) noexcept override { tasks_.add(t); }
     void ended(live_task& t) noexcept override { live_tasks::remove(t); }
 
+    job_queue own_;            // what runs next; the running thread's alone
+    bool last_batch_ = false;  // as above: finish() was called
+
     short_lock lock_;
-    job_queue posted_;
-    bool finishing_ = false;
+    job_queue posted_;             // by others; under the lock
+    bool finishing_ = false;       // under the lock
+    atomic<bool> outside_{false};  // whether one of these two is there; changes under the lock
+
     parker parker_;
     timer_queue timers_;
     live_tasks tasks_;

@@ -116,6 +116,23 @@ TEST(RunLoop, RunsWhatOtherThreadsPostEachThreadsInItsOrder) {
     }
 }
 
+TEST(RunLoop, RunsWhatItsJobsAndOthersPostInOneOrder) {
+    run_loop loop;
+    numbers ran;
+    std::deque<call> jobs;
+    for (int i = 0; i < 4; ++i) jobs.emplace_back([&ran, i] { ran.push_back(i); });
+    auto const post_from_elsewhere = [&](job& j) { std::thread{[&] { loop.post(j); }}.join(); };
+    call first{[&] {
+        loop.post(jobs[0]);
+        post_from_elsewhere(jobs[1]);
+        loop.post(jobs[2]);
+        post_from_elsewhere(jobs[3]);
+    }};
+    loop.post(first);
+    loop.run_ready();
+    EXPECT_EQ(ran, (numbers{0, 1, 2, 3}));
+}
+
 TEST(RunLoop, FinishLetsItRunWhatWasPostedBefore) {
     run_loop loop;
     numbers ran;
