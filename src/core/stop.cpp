@@ -1,7 +1,10 @@
 // Algorithm
-//   A list of hooks under a short lock. request_stop() raises the flag, then takes one hook at a
-//   time off the list, calls it without the lock and notes under the lock that it ended. remove()
-//   takes a listed hook off; for one that is being called by another thread it waits for the end.
+//   A list of hooks under a short lock. Most sources have one hook at a time, that of the wait in
+//   which their task is: that one is in a word instead, and comes and goes without the lock. It is
+//   put into the list when there is another one, or stop is requested. request_stop() raises the
+//   flag, then takes one hook at a time off the list, calls it without the lock and notes under the
+//   lock that it ended. remove() takes a listed hook off; for one that is being called by another
+//   thread it waits for the end.
 //   A link is not called: the walk goes down into its target, and the link counts as running
 //   until everything below it has been called. The way back up is threaded through up_, so the
 //   walk needs no recursion and no memory.
@@ -15,8 +18,12 @@
 //       the hook may have ended its life.
 //   I4  a target is only touched while its link is running in the source above: whoever destroys
 //       the target detaches the link first, and that waits (I2).
+//   I5  while the lock is free: only_ is `listed` if and only if the list is not empty or stop was
+//       requested. So the hook in the word is the only one, and the first that was registered.
 //
 // Races considered
+//   - a hook is removed while another thread moves it from the word to the list: the removal does
+//     not find it in the word, and finds it in the list, under the lock.
 //   - a source reached through two ways (its owner and its link): mark_requested() lets one of
 //     them walk; the other neither walks nor waits.
 //   - remove() on the requesting thread, from a hook or from what a hook resumed: it must not
@@ -32,27 +39,42 @@
 namespace rondo {
 
 stop_source::~stop_source() {
-    RONDO_ASSERT(first_ == nullptr, "a stop_source outlives the hooks registered at it");
+    RONDO_ASSERT(first_ == nullptr && only_.load(std::memory_order_relaxed) <= listed,
+                 "a stop_source outlives the hooks registered at it");
 }
 
-bool stop_source::add(stop_hook& hook) noexcept {
+bool stop_source::add_to_list(stop_hook& hook) noexcept {
     std::lock_guard const guard{lock_};
     if (requested_.load(std::memory_order_relaxed)) return false;  // I1
+    list_the_only_one();
+    link(hook);
+    return true;
+}
+
+void stop_source::list_the_only_one() noexcept {
+    // acquire: pairs with the release in add()
+    std::uintptr_t const only = only_.exchange(listed, std::memory_order_acquire);
+    if (only > listed) link(*reinterpret_cast<stop_hook*>(only));  // I5
+}
+
+void stop_source::link(stop_hook& hook) noexcept {
     hook.previous_ = last_;
     hook.next_ = nullptr;
     (last_ != nullptr ? last_->next_ : first_) = &hook;
     last_ = &hook;
     hook.listed_ = true;
-    return true;
 }
 
 void stop_source::unlink(stop_hook& hook) noexcept {
     (hook.previous_ != nullptr ? hook.previous_->next_ : first_) = hook.next_;
     (hook.next_ != nullptr ? hook.next_->previous_ : last_) = hook.previous_;
     hook.listed_ = false;
+    bool const may_open = first_ == nullptr && !requested_.load(std::memory_order_relaxed);
+    // relaxed: it carries nothing; the list is read under the lock only
+    if (may_open) only_.store(nobody, std::memory_order_relaxed);  // I5
 }
 
-void stop_source::remove(stop_hook& hook) noexcept {
+void stop_source::remove_from_list(stop_hook& hook) noexcept {
     std::lock_guard const guard{lock_};
     do {
         if (hook.listed_) return unlink(hook);
@@ -64,6 +86,7 @@ bool stop_source::mark_requested() noexcept {
     if (requested_.load(std::memory_order_relaxed)) return false;
     // release: pairs with the acquire in stop_requested()
     requested_.store(true, std::memory_order_release);
+    list_the_only_one();
     return true;
 }
 

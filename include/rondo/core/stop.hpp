@@ -15,12 +15,14 @@
 // Thread safety  everything but the destructors may be called concurrently.
 // Memory order   what happens before request_stop() is visible to hooks and after
 //                stop_requested() returned true.
-// Cost           add and remove are one short lock each; stop_requested() is one load.
+// Cost           add and remove of the only hook there is are one compare-exchange each, as are
+//                most; with several it is a short lock. stop_requested() is one load.
 //
 // Names and shape follow std::inplace_stop_token of C++26, so that a token can serve as a
 // stoppable token of std::execution; what std::stop_token has and this has not is ownership.
 #pragma once
 
+#include <cstdint>
 #include <utility>
 
 #include "rondo/core/detail/call_fence.hpp"
@@ -98,13 +100,39 @@ class stop_source {
   private:
     friend class stop_token;
 
-    bool add(stop_hook& hook) noexcept;
-    void remove(stop_hook& hook) noexcept;
+    bool add(stop_hook& hook) noexcept {
+        std::uintptr_t seen = nobody;
+        // release: pairs with the acquire in list_the_only_one()
+        return only_.compare_exchange_strong(seen, address_of(hook), std::memory_order_release,
+                                             std::memory_order_relaxed) ||
+               add_to_list(hook);
+    }
+    void remove(stop_hook& hook) noexcept {
+        std::uintptr_t seen = address_of(hook);
+        // relaxed: whoever has not taken the hook from only_ has not touched it
+        if (!only_.compare_exchange_strong(seen, nobody, std::memory_order_relaxed,
+                                           std::memory_order_relaxed)) {
+            remove_from_list(hook);
+        }
+    }
+
+    // only_ is one of these, or the address of the only hook.
+    static constexpr std::uintptr_t nobody = 0;
+    static constexpr std::uintptr_t listed = 1;  // there is a list of them; or too late
+    static std::uintptr_t address_of(stop_hook& hook) noexcept {
+        return reinterpret_cast<std::uintptr_t>(&hook);
+    }
+
+    bool add_to_list(stop_hook& hook) noexcept;
+    void remove_from_list(stop_hook& hook) noexcept;
+    void list_the_only_one() noexcept;
+    void link(stop_hook& hook) noexcept;
     bool mark_requested() noexcept;
     stop_hook* begin_next() noexcept;
     void end_current() noexcept;
     void unlink(stop_hook& hook) noexcept;
 
+    atomic<std::uintptr_t> only_{nobody};
     short_lock lock_;
     atomic<bool> requested_{false};
     stop_hook* first_ = nullptr;

@@ -202,20 +202,22 @@ TEST(TaskModel, BranchesOfWhenAllEndOnTwoThreadsAndTheParentGoesOnOnce) {
 }
 
 TEST(TaskModel, WhenAnyStopsItsLoserWhichWaitsOnAnotherThread) {
-    EXPECT_HOLDS([] {
-        two_loops where;
-        permits p{0};
-        thread second{[&] { where.run(1); }};
-        auto handle = spawn(where, [](two_loops& w, permits& q) -> task<std::size_t> {
-            auto r = co_await when_any(take_one(q), []() -> task<int> { co_return 2; }());
-            w.finish();
-            co_return r.index();
-        }(where, p));
-        where.run(0);
-        second.join();
-        RONDO_CHECK_EXPECT(handle.blocking_join().value() == 1);
-        RONDO_CHECK_EXPECT(p.available() == 0);
-    });
+    EXPECT_HOLDS(
+        [] {
+            two_loops where;
+            permits p{0};
+            thread second{[&] { where.run(1); }};
+            auto handle = spawn(where, [](two_loops& w, permits& q) -> task<std::size_t> {
+                auto r = co_await when_any(take_one(q), []() -> task<int> { co_return 2; }());
+                w.finish();
+                co_return r.index();
+            }(where, p));
+            where.run(0);
+            second.join();
+            RONDO_CHECK_EXPECT(handle.blocking_join().value() == 1);
+            RONDO_CHECK_EXPECT(p.available() == 0);
+        },
+        1);
 }
 
 TEST(TaskModel, WhenAnyAndAReleaseMeetAndThePermitIsNotLost) {
