@@ -73,6 +73,9 @@ class waiter {
     // or has come.
     [[nodiscard("a decided waiter is still owed its wake-up")]] bool leave() noexcept;
 
+  protected:
+    wait_queue& queue() const noexcept { return *queue_; }
+
   private:
     friend class wait_queue;
     friend class waiter_list;

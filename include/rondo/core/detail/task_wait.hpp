@@ -3,6 +3,7 @@
 
 #include <coroutine>
 #include <cstdint>
+#include <memory>
 
 #include "rondo/core/detail/promise.hpp"
 #include "rondo/core/detail/wait_bounds.hpp"
@@ -26,7 +27,7 @@ template <class Op, class Bounds, alone Alone = alone::no>
 class task_wait final : resumption {
   public:
     task_wait(Op& op, promise_base& task, Bounds const& bounds) noexcept
-        : op_(op), task_(task), stop_(op, wait_state::stopped), hooks_(op, bounds) {}
+        : op_(op), task_(task), bounds_(bounds) {}
     ~task_wait() {
         if (phase_ == phase::entered) abandon();
     }
@@ -57,7 +58,7 @@ class task_wait final : resumption {
     std::coroutine_handle<> on_turn() noexcept override {
         if (phase_ == phase::entered) return decided();
         // It has only given way: nothing is complete that could beat a stop.
-        if (hooks_.except(task_.env().stop).stop_requested()) return task_.unwind();
+        if (stop_of_environment().stop_requested()) return task_.unwind();
         if (!op_.ready()) return begin();
         return may_take() ? task_.handle() : task_.unwind();
     }
@@ -66,8 +67,9 @@ class task_wait final : resumption {
         phase_ = phase::entered;
         turn().suspend_at(*this);
         op_.wake_with(turn().as_waker());
-        stop_.arm(hooks_.except(task_.env().stop));
-        hooks_.arm([this]() -> timer_service& { return task_.env().timers(); });
+        std::construct_at(&ends_, op_, bounds_);
+        ends_.stop.arm(stop_of_environment());
+        ends_.hooks.arm([this]() -> timer_service& { return task_.env().timers(); });
         if (!op_.enter()) return std::noop_coroutine();  // the frame is the queue's now
         turn().gone_on();
         return decided();
@@ -76,8 +78,7 @@ class task_wait final : resumption {
     task_trace describe() const override { return trace_from(task_, activity_of<Op>()); }
 
     std::coroutine_handle<> decided() noexcept {
-        stop_.disarm();
-        hooks_.disarm();
+        disarm();
         phase_ = phase::decided;
         if (op_.state() == wait_state::stopped) return task_.unwind();
         if (op_.state() == wait_state::granted && !may_take()) return task_.unwind();
@@ -94,16 +95,38 @@ class task_wait final : resumption {
 
     // The frame is destroyed from outside while it waits.
     void abandon() noexcept {
-        stop_.disarm();
-        hooks_.disarm();
+        disarm();
         if (!op_.leave() && op_.state() == wait_state::granted) op_.hand_on();
     }
 
+    // The token at which the environment may stop this wait.
+    stop_token stop_of_environment() const noexcept {
+        return token_beside(bounds_, task_.env().stop);
+    }
+
+    void disarm() noexcept {
+        ends_.stop.disarm();
+        ends_.hooks.disarm();
+        std::destroy_at(&ends_);
+    }
+
+    // What can end the wait.
+    struct ends {
+        ends(Op& op, Bounds const& bounds) noexcept
+            : stop(op, wait_state::stopped), hooks(op, bounds) {}
+        stop_withdrawal<waiter> stop;
+        [[no_unique_address]] hooks_of<Bounds> hooks;
+    };
+
     Op& op_;
     promise_base& task_;
+    [[no_unique_address]] kept_bounds<Bounds> bounds_;
     phase phase_ = phase::fresh;
-    stop_withdrawal<waiter> stop_;
-    [[no_unique_address]] hooks_of<Bounds> hooks_;
+    // Only while phase_ is `entered`: most waits are ready, and the two atomic operations of a lock
+    // that is free would wait for all that was written before them.
+    union {
+        ends ends_;
+    };
 };
 
 }  // namespace rondo::detail

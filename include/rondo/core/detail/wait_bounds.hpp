@@ -106,6 +106,16 @@ class deadline_withdrawal : timer {
 // A wait that only its environment can end.
 struct no_bounds {};
 
+// Bounds as a wait refers to them.
+template <class Bounds>
+using kept_bounds = std::conditional_t<std::is_same_v<Bounds, no_bounds>, no_bounds, Bounds const&>;
+
+// The token at which the environment may stop a wait with these bounds: not the one in them.
+inline stop_token token_beside(no_bounds, stop_token environment) noexcept { return environment; }
+inline stop_token token_beside(wait_bounds const& bounds, stop_token environment) noexcept {
+    return environment == bounds.token ? stop_token{} : environment;
+}
+
 template <class Waiter>
 class no_hooks {
   public:
@@ -123,9 +133,8 @@ class bound_hooks {
     bound_hooks(Waiter& w, wait_bounds const& bounds) noexcept
         : bounds_(bounds), stop_(w, wait_state::interrupted), deadline_(w) {}
 
-    // The token at which the environment may stop this wait: not the one that was passed.
     stop_token except(stop_token environment) const noexcept {
-        return environment == bounds_.token ? stop_token{} : environment;
+        return token_beside(bounds_, environment);
     }
     // `timers` is a function: only a wait with a deadline asks for the service.
     template <class Timers>

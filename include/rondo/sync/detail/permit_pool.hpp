@@ -110,14 +110,13 @@ class permit_pool final : wait_queue {
 // A request for n permits. An operation derives from it and adds what it gives.
 class permit_pool::request : public waiter {
   public:
-    request(permit_pool& from, std::size_t n) noexcept
-        : waiter(from), from_(&from), needed_(n), missing_(n) {
+    request(permit_pool& from, std::size_t n) noexcept : waiter(from), needed_(n), missing_(n) {
         RONDO_ASSERT(n <= maximum, "no more permits than the maximum");
     }
 
-    bool ready() noexcept { return settled(from_->try_take(needed_)); }
+    bool ready() noexcept { return settled(pool().try_take(needed_)); }
     void hand_on() noexcept {
-        if (!refused_) from_->put_back(needed_);
+        if (!refused_) pool().put_back(needed_);
     }
 
     // Once it is ready or granted: whether the pool was closed before, and it has nothing.
@@ -129,14 +128,13 @@ class permit_pool::request : public waiter {
         return a != answer::too_few;
     }
 
-    permit_pool& pool() const noexcept { return *from_; }
+    permit_pool& pool() const noexcept { return static_cast<permit_pool&>(queue()); }
     std::size_t needed() const noexcept { return needed_; }
 
   private:
     friend permit_pool;
 
     bool refused_ = false;
-    permit_pool* from_;
     std::size_t needed_;
     std::size_t missing_;
 };
