@@ -16,8 +16,9 @@
 //   I4  nothing is offered: it was granted, or it is stored.
 //
 // Memory order
-//   The word changes only by read-modify-write operations, so they form one release sequence: an
-//   acquire that reads the word sees what came before every release operation on it so far.
+//   An acquire that reads the word sees what came before every release operation on it so far: it
+//   changes by read-modify-write operations, which continue a release sequence, or under the lock
+//   by a release store of who has acquired it (I3).
 //
 // Races considered
 //   - who enters and who notifies: grant() finds `stored` or sets `awaited` in one exchange, so a
@@ -134,8 +135,10 @@ bool notify::grant_in_line(op& waits) noexcept {
     if (waits.by_ == notified_by::nobody) return false;
     if (is_only(waits)) {  // I1, I4
         bool const left_over = std::exchange(offered_, notified_by::nobody) != notified_by::nobody;
-        // release: for what is left over, pairs with the acquire in take()
-        word_.fetch_xor(left_over ? awaited | stored : awaited, std::memory_order_release);
+        // acquire: what was released so far; release: that, and what is left over, pairs with the
+        // acquire in take()
+        std::uint64_t const word = word_.load(std::memory_order_acquire);  // I3
+        word_.store(word ^ (left_over ? awaited | stored : awaited), std::memory_order_release);
     }
     return true;
 }
