@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -32,7 +33,7 @@ rondo::task<int> answer_all(std::vector<question> questions) {
             ++spared;
             continue;
         }
-        (void)q.answer_to.send(q.text + "? Indeed.");
+        std::ignore = q.answer_to.send(q.text + "? Indeed.");
     }
     co_return spared;
 }

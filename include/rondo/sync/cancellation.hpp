@@ -117,7 +117,7 @@ class cancellation_token::cancelled_op : public waiter {
         n.hold();
     }
     cancelled_op(cancelled_op&& other) noexcept
-        : waiter(std::move(other)), node_(std::exchange(other.node_, nullptr)) {}
+        : waiter(static_cast<waiter&&>(other)), node_(std::exchange(other.node_, nullptr)) {}
     ~cancelled_op() {
         if (node_ != nullptr) node_->let_go();
     }
@@ -134,7 +134,7 @@ class [[nodiscard("it cancels when it is destroyed")]] drop_guard {
   public:
     explicit drop_guard(cancellation_token t) noexcept : token_(std::move(t)), armed_(true) {}
     drop_guard(drop_guard&& other) noexcept
-        : token_(other.token_), armed_(std::exchange(other.armed_, false)) {}
+        : token_(std::move(other.token_)), armed_(std::exchange(other.armed_, false)) {}
     drop_guard& operator=(drop_guard&&) = delete;
     ~drop_guard() {
         if (armed_) token_.cancel();

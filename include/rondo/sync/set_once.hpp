@@ -21,6 +21,7 @@
 
 #include <expected>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "rondo/core/wait.hpp"
@@ -42,7 +43,7 @@ class set_once {
 
   public:
     set_once() = default;
-    explicit set_once(T value) { (void)set(std::move(value)); }
+    explicit set_once(T value) { std::ignore = set(std::move(value)); }
     set_once(set_once const&) = delete;
     set_once& operator=(set_once const&) = delete;
     ~set_once() {

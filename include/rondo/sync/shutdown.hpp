@@ -40,6 +40,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -238,7 +239,7 @@ class notifier {
   private:
     struct sending {
         notifier& by;
-        void operator()() const noexcept { (void)by.send(); }
+        void operator()() const noexcept { std::ignore = by.send(); }
     };
     struct leave {
         void operator()(detail::shutdown_state* state) const noexcept;
