@@ -84,9 +84,9 @@ void stop_source::remove_from_list(stop_hook& hook) noexcept {
 bool stop_source::mark_requested() noexcept {
     std::lock_guard const guard{lock_};
     if (requested_.load(std::memory_order_relaxed)) return false;
+    list_the_only_one();  // before the flag: who has seen that is refused
     // release: pairs with the acquire in stop_requested()
     requested_.store(true, std::memory_order_release);
-    list_the_only_one();
     return true;
 }
 

@@ -37,6 +37,19 @@ TEST(StopModel, AHookIsCalledOnceOrRemovedAndNeverRunsAfterRemove) {
     });
 }
 
+TEST(StopModel, WhoHasSeenTheRequestIsRefused) {
+    EXPECT_HOLDS([] {
+        stop_source source;
+        thread requests{[&] { source.request_stop(); }};
+        counting_hook hook;
+        bool const seen = source.stop_requested();
+        bool const added = source.token().add(hook);
+        RONDO_CHECK_EXPECT(!(seen && added));
+        if (added) source.token().remove(hook);
+        requests.join();
+    });
+}
+
 TEST(StopModel, AHookThatStaysIsCalledExactlyOnce) {
     EXPECT_HOLDS([] {
         stop_source source;
