@@ -5,9 +5,8 @@
 //   use(step->data); buffer.remove_prefix(step->consumed);
 //
 // Guarantee      strict: a size is 1 to 15 hexadecimal digits and nothing else but a capped
-// extension; lines
-//                end with CRLF. Data is given out as views of the buffer as it comes, in pieces of
-//                any size, however the input is cut.
+//                extension; lines end with CRLF. Data is given out as views of the buffer as it
+//                comes, in pieces of any size, however the input is cut.
 // Trailer        is waited for as a whole, up to a limit, and scanned as fields are.
 // Allocation     none.
 #pragma once

@@ -11,12 +11,10 @@
 //                worker. A connection goes back to it when its call is destroyed after a complete
 //                exchange with nothing left over; otherwise it is closed.
 // Safety         a response is scanned as strictly as a request; a hostile one ends the call with
-// an error.
-//                1xx are skipped, but for 101.
+//                an error. 1xx are skipped, but for 101.
 // Errors         say whose fault it is and whether the request may be sent again elsewhere: yes, if
-// no
-//                connection could be made, or if one that was used before was closed without a byte
-//                of a response to a request that is idempotent.
+//                no connection could be made, or if one that was used before was closed without a
+//                byte of a response to a request that is idempotent.
 // Both at once   what is sent and what is read may be up to two tasks of the same worker.
 // Timeouts       of connecting, of the response's head, between two pieces. Precise to an eighth of
 //                the shortest, or half a second.

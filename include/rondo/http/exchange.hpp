@@ -13,15 +13,15 @@
 //                client down. Who waits for "100 Continue" gets it with the first read(). What is
 //                left unread is drained within a limit, or the connection ends.
 // Body out       write() returns when the system has taken all of it: a slow client slows the
-// handler
-//                down. The head goes with the first piece. What HEAD, 204 and 304 forbid to send
-//                is counted and not sent.
+//                handler down. The head goes with the first piece. What HEAD, 204 and 304 forbid to
+//                send is counted and not sent.
 // Errors         values. After one the connection ends; a handler may simply return.
 //                A handler that throws is answered for with 500, if nothing was sent.
 // No answer      a handler that returns without one is answered for with 500.
 // Place          everything runs on the worker of the connection.
 // Stop           a handler that is still at work when the grace of server::stop() is over is
-// stopped. Lifetime       the exchange, and views of it, until the handler's task has ended.
+//                stopped.
+// Lifetime       the exchange, and views of it, until the handler's task has ended.
 #pragma once
 
 #include <boost/asio/io_context.hpp>

@@ -7,9 +7,8 @@
 //   server.blocking_stop(10s);
 //
 // Connections    one acceptor for each address; a connection stays with the worker that has the
-// fewest
-//                when it comes. At most max_connections at a time: the others wait in the system's
-//                backlog, in the order in which they came. Keep-alive and pipelining.
+//                fewest when it comes. At most max_connections at a time: the others wait in the
+//                system's backlog, in the order in which they came. Keep-alive and pipelining.
 // Handler        a coroutine for each request, called on the worker of the connection; so by all
 //                workers at once. Layers come around it, the first one outermost.
 // Safety         head.hpp decides what a request is; whatever is ambiguous is answered with 400 and
@@ -21,8 +20,7 @@
 //                tunnels go on, until the grace is over; then the tasks that are left are stopped.
 // Thread safety  start(), stop() and the figures may be called by any thread; start() once.
 // Lifetime       the runtime outlives the server. The destructor stops it without grace if nobody
-// has;
-//                it waits, so it is for plain threads.
+//                has; it waits, so it is for plain threads.
 // Example        examples/http/hello.cpp
 #pragma once
 
