@@ -1,5 +1,5 @@
 // sanitized.hpp: RONDO_TEST_SANITIZED in a build with a sanitizer that has an operator new of its
-// own, which a program cannot replace.
+// own, which a program cannot replace, and that takes more memory than the program does.
 #pragma once
 
 #if defined(__has_feature)
