@@ -4,9 +4,7 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
-#include <algorithm>
-#include <concepts>
-
+#include "rondo/cluster/bytes.hpp"
 #include "rondo/core/assert.hpp"
 
 namespace rondo::cluster {
@@ -31,55 +29,13 @@ signature sign(std::span<std::byte const> bytes, secret const& s) {
     return made;
 }
 
-class writer {
-  public:
-    explicit writer(std::vector<std::byte>& to) noexcept : to_(to) {}
-
-    template <std::unsigned_integral T>
-    void put(T value) {
-        for (int shift = 8 * (static_cast<int>(sizeof value) - 1); shift >= 0; shift -= 8) {
-            to_.push_back(static_cast<std::byte>(value >> shift & 0xffU));
-        }
-    }
-    void put(member_run const& r) {
-        put(r.id);
-        put(r.incarnation);
-    }
-
-  private:
-    std::vector<std::byte>& to_;
-};
-
-// Its caller has checked that the bytes are there.
-class reader {
-  public:
-    explicit reader(std::span<std::byte const> from) noexcept : from_(from) {}
-
-    template <std::unsigned_integral T>
-    T get() noexcept {
-        std::uint64_t value = 0;
-        for (std::byte const b : from_.first(sizeof(T)))
-            value = value << 8U | std::to_integer<unsigned>(b);
-        from_ = from_.subspan(sizeof(T));
-        return static_cast<T>(value);
-    }
-    member_run get_run() noexcept {
-        auto const id = get<std::uint32_t>();
-        return {id, get<std::uint64_t>()};
-    }
-    std::span<std::byte const> rest() const noexcept { return from_; }
-
-  private:
-    std::span<std::byte const> from_;
-};
-
 }  // namespace
 
 std::vector<std::byte> encode(message const& m, secret const& s) {
     RONDO_ASSERT(m.body.size() <= longest_body, "a message fits into one datagram");
     std::vector<std::byte> bytes;
     bytes.reserve(message_overhead + m.body.size());
-    writer w{bytes};
+    byte_writer w{bytes};
     w.put(magic);
     w.put(version);
     w.put(m.type);
@@ -88,10 +44,8 @@ std::vector<std::byte> encode(message const& m, secret const& s) {
     w.put(m.destination);
     w.put(m.request.from);
     w.put(m.request.sequence);
-    w.put(m.epoch.term);
-    w.put(m.epoch.leader);
-    w.put(static_cast<std::uint16_t>(m.body.size()));
-    bytes.insert(bytes.end(), m.body.begin(), m.body.end());
+    w.put(m.epoch);
+    w.put_bytes(m.body);
     signature const signed_with = sign(bytes, s);
     bytes.insert(bytes.end(), signed_with.begin(), signed_with.end());
     return bytes;
@@ -102,7 +56,7 @@ std::expected<message, refusal> decode(std::span<std::byte const> datagram, secr
         return std::unexpected{refusal::wrong_size};
     }
     std::span const content = datagram.first(datagram.size() - signature_size);
-    reader r{content};
+    byte_reader r{content};
     if (r.get<std::uint32_t>() != magic) return std::unexpected{refusal::not_ours};
     if (r.get<std::uint8_t>() != version) return std::unexpected{refusal::not_ours};
     message m;
@@ -116,8 +70,7 @@ std::expected<message, refusal> decode(std::span<std::byte const> datagram, secr
     m.destination = r.get<std::uint32_t>();
     m.request.from = r.get_run();
     m.request.sequence = r.get<std::uint64_t>();
-    m.epoch.term = r.get<std::uint64_t>();
-    m.epoch.leader = r.get<std::uint32_t>();
+    m.epoch = r.get_epoch();
     if (r.get<std::uint16_t>() != r.rest().size()) return std::unexpected{refusal::wrong_length};
     m.body.assign(r.rest().begin(), r.rest().end());
     return m;

@@ -59,6 +59,10 @@ struct message {
     friend bool operator==(message const&, message const&) = default;
 };
 
+// The pieces of this module number their messages from here on; those of a program are below. (From
+// 128 on they are answers.)
+inline constexpr std::uint8_t piece_types = 96;
+
 inline constexpr std::size_t longest_message = 1200;
 inline constexpr std::size_t message_overhead = 96;
 inline constexpr std::size_t longest_body = longest_message - message_overhead;
