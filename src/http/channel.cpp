@@ -64,18 +64,18 @@ failure channel::from(boost::system::error_code e) const noexcept {
 void channel::cancel() noexcept {
     cancelled_ = cancelled_by::owner;
     boost::system::error_code ignored;
-    socket_.cancel(ignored);
+    (void)socket_.cancel(ignored);
 }
 
 void channel::expired() noexcept {
     cancelled_ = cancelled_by::deadline;
     boost::system::error_code ignored;
-    socket_.cancel(ignored);
+    (void)socket_.cancel(ignored);
 }
 
 void channel::shutdown_send() noexcept {
     boost::system::error_code ignored;
-    socket_.shutdown(socket::shutdown_send, ignored);
+    (void)socket_.shutdown(socket::shutdown_send, ignored);
 }
 
 // --- in ---------------------------------------------------------------------------------------

@@ -195,17 +195,17 @@ std::expected<void, listen_error> server::state::open(server_options::door const
     acceptor a{rt.context(worker)};
     boost::system::error_code e;
     auto const failed = [&] { return std::unexpected{listen_error{d.address, e.message()}}; };
-    a.open(d.address.protocol(), e);
+    (void)a.open(d.address.protocol(), e);
     if (e) return failed();
-    a.set_option(net::socket_base::reuse_address{true}, e);
+    (void)a.set_option(net::socket_base::reuse_address{true}, e);
     if (e) return failed();
-    if (d.address.address().is_v6()) a.set_option(net::ip::v6_only{true}, e);
+    if (d.address.address().is_v6()) (void)a.set_option(net::ip::v6_only{true}, e);
     if (e) return failed();
-    a.bind(d.address, e);
+    (void)a.bind(d.address, e);
     if (e) return failed();
-    a.listen(options.backlog, e);
+    (void)a.listen(options.backlog, e);
     if (e) return failed();
-    a.native_non_blocking(true, e);
+    (void)a.native_non_blocking(true, e);
     if (e) return failed();
     bound.push_back(a.local_endpoint());
     listeners.push_back(std::make_unique<listener>(std::move(a), d.tls));
@@ -216,12 +216,12 @@ void server::state::admit(arrival const& a, listener const& from, semaphore_perm
     site& at = least_busy();
     socket_type s{rt.context(at.index)};
     boost::system::error_code e;
-    s.assign(a.peer.protocol(), a.descriptor, e);
+    (void)s.assign(a.peer.protocol(), a.descriptor, e);
     if (e) {
         ::close(a.descriptor);
         return;
     }
-    s.set_option(tcp::no_delay{true}, e);
+    (void)s.set_option(tcp::no_delay{true}, e);
     accepted.fetch_add(1, std::memory_order_relaxed);
     if (!book.enter(a.peer.address())) return;
     place p{std::move(permit), at, book, a.peer.address()};
@@ -255,7 +255,7 @@ task<void> server::state::accept(listener* from, shutdown::subscription end) {
         admit(*somebody, *from, std::move(*permit));
     }
     boost::system::error_code ignored;
-    from->door.close(ignored);
+    (void)from->door.close(ignored);
 }
 
 server::server(runtime& rt, server_options o, handler h)

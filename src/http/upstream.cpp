@@ -39,7 +39,7 @@ task<done> upstream::connect() {
         co_return std::unexpected{why};
     }
     boost::system::error_code ignored;
-    socket_.set_option(boost::asio::ip::tcp::no_delay{true}, ignored);
+    (void)socket_.set_option(boost::asio::ip::tcp::no_delay{true}, ignored);
     co_return done{};
 }
 
