@@ -56,7 +56,8 @@ endfunction()
 # CHECKED makes rondo::<name>_checked as well: the same sources with RONDO_CHECKED=1, that is with
 # the atomics, mutexes and parking of the model checker. Both variants define the same names, so
 # one program must never link both; the property RONDO_POLICY makes CMake refuse it. A module with
-# no dependencies and no checked variant (check itself) is the same in both worlds.
+# no dependencies and no checked variant (check itself) is the same in both worlds. What depends on
+# a module that has only the real variant is compiled out of the checked one.
 #
 # PACKAGES are looked for here and again by whoever uses the installed module. When one is missing
 # the module is left out, with a line saying so.
@@ -85,10 +86,12 @@ function(rondo_module name)
     rondo_module_variant(rondo_${name}_checked ${name}_checked)
     list(APPEND targets rondo_${name}_checked)
     foreach(dependency IN LISTS arg_DEPENDS)
+      get_target_property(policy rondo_${dependency} INTERFACE_RONDO_POLICY)
       if(TARGET rondo::${dependency}_checked)
-        set(dependency ${dependency}_checked)
+        target_link_libraries(rondo_${name}_checked ${scope} rondo::${dependency}_checked)
+      elseif(NOT policy)
+        target_link_libraries(rondo_${name}_checked ${scope} rondo::${dependency})
       endif()
-      target_link_libraries(rondo_${name}_checked ${scope} rondo::${dependency})
     endforeach()
     target_link_libraries(rondo_${name}_checked ${scope} rondo::check)
     target_compile_definitions(rondo_${name}_checked ${scope} RONDO_CHECKED=1)

@@ -11,6 +11,7 @@
 #include <optional>
 #include <thread>
 
+#include "rondo/asio/context_owner.hpp"
 #include "rondo/core/assert.hpp"
 #include "rondo/core/round_robin.hpp"
 #include "rondo/exec/detail/io_driver.hpp"
@@ -100,6 +101,7 @@ struct runtime::state {
         for (std::size_t i = 0; i < chosen.workers; ++i) {
             threads.emplace_back([this, i] {
                 detail::name_this_thread(chosen.name, i);
+                asio::context_owner const mine{drivers[i]->context()};
                 team.runners()[i]->run();
             });
         }
@@ -113,6 +115,13 @@ struct runtime::state {
 
     bool lends() const noexcept { return chosen.workers == 0; }
 
+    // Without workers: the calling thread is one, until there is nothing more to do.
+    template <class Done>
+    void lend_until(Done done) noexcept {
+        asio::context_owner const mine{drivers.front()->context()};
+        team.runners().front()->run_until(done);
+    }
+
     // Asks all tasks to stop, and waits until they have ended or it is time. Without workers the
     // calling thread runs them, unless another one does so already.
     void stop_tasks(time_point until) noexcept {
@@ -120,7 +129,7 @@ struct runtime::state {
         std::unique_lock const lent{lending, std::try_to_lock};
         if (lends() && lent.owns_lock()) {
             alarm const time_is_up{team.timers(), until};
-            team.runners().front()->run_until([&] { return team.no_tasks() || time_is_up.rang(); });
+            lend_until([&] { return team.no_tasks() || time_is_up.rang(); });
         } else {
             (void)team.await_tasks(until);
         }
@@ -212,7 +221,7 @@ void runtime::await(live_task& root, detail::finish_line& end) noexcept {
     if (state_->lends()) {
         std::unique_lock const lent{state_->lending, std::try_to_lock};
         RONDO_ASSERT(lent.owns_lock(), "one thread at a time lends itself to a runtime");
-        state_->team.runners().front()->run_until([&end] { return end.crossed(); });
+        state_->lend_until([&end] { return end.crossed(); });
     } else {
         end.wait();
     }

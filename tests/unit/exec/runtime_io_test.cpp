@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "gate.hpp"
+#include "rondo/asio/context_owner.hpp"
 #include "rondo/core/this_task.hpp"
 #include "rondo/exec/runtime.hpp"
 #include "support/permits.hpp"
@@ -43,6 +44,21 @@ TEST(RuntimeIo, ATaskFindsTheContextOfItsWorker) {
     runtime rt{{.workers = 2}};
     auto mine = [](runtime* r) -> task<boost::asio::io_context*> { co_return &r->context(); };
     EXPECT_EQ(rt.spawn_pinned_to(1, mine(&rt)).blocking_join().value(), &rt.context(1));
+}
+
+// So it starts its operations at once, and does not post them to its own thread.
+TEST(RuntimeIo, AWorkerOwnsItsContextWhileItRunsTasks) {
+    auto owned = []() -> task<boost::asio::execution_context*> {
+        co_await yield();
+        co_return asio::context_owner::current();
+    };
+    runtime rt{{.workers = 2}};
+    EXPECT_EQ(rt.spawn_pinned_to(1, owned()).blocking_join().value(), &rt.context(1));
+    EXPECT_EQ(asio::context_owner::current(), nullptr);
+
+    runtime lent{{.workers = 0}};
+    EXPECT_EQ(lent.block_on(owned()), &lent.context(0));
+    EXPECT_EQ(asio::context_owner::current(), nullptr);
 }
 
 TEST(RuntimeIo, AHandlerThatThrowsIsReportedAndCostsNoWorker) {
