@@ -48,8 +48,7 @@ void give_block(char* block, std::size_t capacity) noexcept {
 
 }  // namespace
 
-void buffer::make_room(std::size_t n) {
-    if (room() >= n) return;
+void buffer::find_room(std::size_t n) {
     if (begin_ > floor_) {
         std::memmove(block_ + floor_, block_ + begin_, size());
         end_ -= begin_ - floor_;

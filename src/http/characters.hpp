@@ -42,10 +42,9 @@ constexpr bool is(char c, character what) noexcept {
 
 // Whether there is at least one, and all are.
 constexpr bool all_are(std::string_view text, character what) noexcept {
-    for (char const c : text) {
-        if (!is(c, what)) return false;
-    }
-    return !text.empty();
+    std::uint8_t all = text.empty() ? 0 : what;
+    for (char const c : text) all &= characters[static_cast<unsigned char>(c)];
+    return all != 0;
 }
 
 constexpr char to_lower(char c) noexcept {

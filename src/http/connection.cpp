@@ -51,6 +51,16 @@ connection::endpoint const& connection::local() noexcept {
     return *local_;
 }
 
+std::string_view connection::peer_address() {
+    if (peer_address_.empty()) peer_address_ = peer_.address().to_string();
+    return peer_address_;
+}
+
+std::string_view connection::local_address() {
+    if (local_address_.empty()) local_address_ = local().address().to_string();
+    return local_address_;
+}
+
 void connection::drain() noexcept {
     if (state_ != state::busy) cancel();
 }

@@ -10,6 +10,7 @@
 #include <expected>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -36,6 +37,8 @@ class connection final : public channel {
     request_head const& head() const noexcept { return head_; }
     endpoint const& peer() const noexcept { return peer_; }
     endpoint const& local() noexcept;
+    std::string_view peer_address();
+    std::string_view local_address();
     std::size_t worker() const noexcept { return site_.index; }
     response_text& answer() noexcept { return answer_; }
     bool answered() const noexcept { return head_sent_; }
@@ -74,6 +77,8 @@ class connection final : public channel {
     site& site_;
     endpoint peer_;
     std::optional<endpoint> local_;
+    std::string peer_address_;  // empty: nobody has asked
+    std::string local_address_;
     request_head head_;
     std::vector<field> fields_;
     response_text answer_;

@@ -7,6 +7,8 @@ namespace rondo::http {
 request_head const& exchange::head() const noexcept { return on_.head(); }
 exchange::endpoint const& exchange::peer() const noexcept { return on_.peer(); }
 exchange::endpoint const& exchange::local() const noexcept { return on_.local(); }
+std::string_view exchange::peer_address() const { return on_.peer_address(); }
+std::string_view exchange::local_address() const { return on_.local_address(); }
 bool exchange::secure() const noexcept { return on_.secure(); }
 std::size_t exchange::worker() const noexcept { return on_.worker(); }
 http::fields exchange::trailers() const noexcept { return on_.trailers(); }

@@ -53,6 +53,27 @@ bool quotes_end(std::string_view text) noexcept {
     return !quoted;
 }
 
+// As it is if it is a token, otherwise quoted.
+void append_value(std::string& to, std::string_view value) {
+    if (all_are(value, in_token)) {
+        to += value;
+        return;
+    }
+    to += '"';
+    for (char const c : value) {
+        if (c == '"' || c == '\\') to += '\\';
+        to += c;
+    }
+    to += '"';
+}
+
+void append_node(std::string& to, std::string_view address) {
+    if (address.find(':') == std::string_view::npos) return append_value(to, address);
+    to += "\"[";
+    to += address;
+    to += "]\"";
+}
+
 std::mt19937_64& random_of_this_thread() {
     thread_local std::mt19937_64 engine = [] {
         std::random_device device;
@@ -88,25 +109,17 @@ bool hop_fields::has(std::string_view name) const noexcept {
     return lists_others_ && !belongs_to_the_message(name) && all_.lists("connection", name);
 }
 
-std::string forwarded_value(std::string_view value) {
-    if (!value.empty() && all_are(value, in_token)) return std::string{value};
-    std::string quoted = "\"";
-    for (char const c : value) {
-        if (c == '"' || c == '\\') quoted += '\\';
-        quoted += c;
-    }
-    quoted += '"';
-    return quoted;
-}
-
-std::string forwarded_node(std::string_view address) {
-    bool const v6 = address.find(':') != std::string_view::npos;
-    return v6 ? forwarded_value("[" + std::string{address} + "]") : forwarded_value(address);
-}
-
 std::string forwarded_element(hop const& h, std::string_view host) {
-    std::string element = "for=" + forwarded_node(h.peer) + ";by=" + forwarded_node(h.local);
-    if (!host.empty()) element += ";host=" + forwarded_value(host);
+    std::string element;
+    element.reserve(64 + h.peer.size() + h.local.size() + host.size());
+    element += "for=";
+    append_node(element, h.peer);
+    element += ";by=";
+    append_node(element, h.local);
+    if (!host.empty()) {
+        element += ";host=";
+        append_value(element, host);
+    }
     element += h.secure ? ";proto=https" : ";proto=http";
     return element;
 }

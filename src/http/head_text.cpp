@@ -18,6 +18,15 @@ std::string_view digits(std::uint64_t value, std::array<char, 20>& into) noexcep
     return {into.data(), static_cast<std::size_t>(end - into.data())};
 }
 
+constexpr bool ends_a_line(char c) noexcept { return c == '\r' || c == '\n' || c == '\0'; }
+
+char* copy_on_one_line(std::string_view value, char* out) noexcept {
+    // One search for each is faster than one for all: it is the library's memchr.
+    bool const harmless = !value.contains('\r') && !value.contains('\n') && !value.contains('\0');
+    if (harmless) return std::copy(value.begin(), value.end(), out);
+    return std::ranges::replace_copy_if(value, out, ends_a_line, ' ').out;
+}
+
 }  // namespace
 
 void head_text::add(std::string_view name, std::string_view value) {
@@ -28,7 +37,7 @@ void head_text::add(std::string_view name, std::string_view value) {
     out = std::copy(name.begin(), name.end(), out);
     *out++ = ':';
     *out++ = ' ';
-    for (char const c : value) *out++ = c == '\r' || c == '\n' || c == '\0' ? ' ' : c;
+    out = copy_on_one_line(value, out);
     *out++ = '\r';
     *out++ = '\n';
     text_.commit(name.size() + value.size() + 4);

@@ -6,10 +6,9 @@
 
 namespace rondo::http {
 
-bool same_token(std::string_view a, std::string_view b) noexcept {
-    if (a.size() != b.size()) return false;
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        if (to_lower(a[i]) != to_lower(b[i])) return false;
+bool detail::same_letters(char const* a, char const* b, std::size_t n) noexcept {
+    for (std::size_t i = 0; i < n; ++i) {
+        if (a[i] != b[i] && to_lower(a[i]) != to_lower(b[i])) return false;
     }
     return true;
 }

@@ -54,6 +54,9 @@ class exchange {
     request_head const& head() const noexcept;
     endpoint const& peer() const noexcept;
     endpoint const& local() const noexcept;
+    // Their addresses as text, without ports; made once for a connection.
+    std::string_view peer_address() const;
+    std::string_view local_address() const;
     bool secure() const noexcept;  // over TLS
     std::size_t worker() const noexcept;
 

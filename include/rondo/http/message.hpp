@@ -27,8 +27,14 @@ struct field {
     std::string_view value;  // without white space around it
 };
 
+namespace detail {
+bool same_letters(char const* a, char const* b, std::size_t n) noexcept;
+}
+
 // Whether two names, or tokens, are the same: upper and lower case are.
-bool same_token(std::string_view a, std::string_view b) noexcept;
+inline bool same_token(std::string_view a, std::string_view b) noexcept {
+    return a.size() == b.size() && detail::same_letters(a.data(), b.data(), a.size());
+}
 // Whether a comma-separated list has that token.
 bool lists_token(std::string_view list, std::string_view token) noexcept;
 

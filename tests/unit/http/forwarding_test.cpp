@@ -58,9 +58,9 @@ TEST(Forwarding, AddsWhereTheRequestCameFrom) {
 TEST(Forwarding, QuotesWhatIsNoToken) {
     EXPECT_EQ(forwarded_element(from_v6, "example.com:8443"),
               "for=\"[2001:db8::1]\";by=\"[::1]\";host=\"example.com:8443\";proto=https");
-    EXPECT_EQ(forwarded_value("a\"b\\c"), "\"a\\\"b\\\\c\"");
-    EXPECT_EQ(forwarded_value("plain"), "plain");
-    EXPECT_EQ(forwarded_value(""), "\"\"");
+    EXPECT_EQ(forwarded_element(from_v6, "a\"b\\c"),
+              "for=\"[2001:db8::1]\";by=\"[::1]\";host=\"a\\\"b\\\\c\";proto=https");
+    EXPECT_EQ(forwarded_element({}, ""), "for=\"\";by=\"\";proto=http");
 }
 
 TEST(Forwarding, AppendsToWhatIsThere) {

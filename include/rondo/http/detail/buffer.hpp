@@ -55,7 +55,9 @@ class buffer {
     void commit(std::size_t n) noexcept { end_ += n; }
     // Sees to so much room, by moving the data to the front, or to a larger block. With something
     // pinned it stays in its block, and gets what room there is.
-    void make_room(std::size_t n);
+    void make_room(std::size_t n) {
+        if (room() < n) find_room(n);
+    }
     void append(std::string_view text);
 
     void clear() noexcept { floor_ = begin_ = end_ = 0; }
@@ -64,6 +66,8 @@ class buffer {
     std::size_t capacity() const noexcept { return capacity_; }
 
   private:
+    void find_room(std::size_t n);
+
     char* block_ = nullptr;
     std::size_t capacity_ = 0;
     std::size_t floor_ = 0;

@@ -31,11 +31,8 @@ struct hop {
     bool secure = false;
 };
 
-// The value of an element of Forwarded: as it is if it is a token, otherwise quoted. An IPv6
-// address gets its brackets.
-std::string forwarded_value(std::string_view value);
-std::string forwarded_node(std::string_view address);
-// "for=192.0.2.1;by=192.0.2.2;host=example.com;proto=https"
+// "for=192.0.2.1;by=192.0.2.2;host=example.com;proto=https". A value is quoted if it is not a
+// token; an IPv6 address gets its brackets.
 std::string forwarded_element(hop const& h, std::string_view host);
 
 // What fields of that name say, with `own` behind it. What cannot be appended to, because a quote
