@@ -48,7 +48,8 @@
 //   I3  while the lock is free, the first waiter in the list cannot be granted: whoever changed
 //       what grant() looks at, or removed the first waiter, has run grant_all() before unlocking.
 //       But for serve_in_batches(): between two batches those at the front are owed() a grant, and
-//       get it from whoever comes first: the next batch, a serve(), or their withdrawal.
+//       get it from whoever comes first: the next batch, a serve(), or their withdrawal. In a queue
+//       with an order of its own it is choose() that has nobody.
 //   I4  a waker is called exactly once for each time enter() returned false and leave() did not
 //       return true; never under the lock. Nobody is woken who is only enlisted.
 //   I5  after its waker was called a waiter is not touched: its successor is read before.
@@ -120,6 +121,7 @@ class wait_queue::wake_list {
 };
 
 bool wait_queue::enter(waiter& w, wait_state as) noexcept {
+    if (order_ == order::of_its_own) return enter_unordered(w, as);
     waiter* let_go = nullptr;
     bool more = false;
     {
@@ -143,6 +145,22 @@ bool wait_queue::enter(waiter& w, wait_state as) noexcept {
     return true;
 }
 
+bool wait_queue::enter_unordered(waiter& w, wait_state as) noexcept {
+    RONDO_ASSERT(as == wait_state::waiting, "who is only enlisted has no place in such an order");
+    waiter* let_go = nullptr;
+    bool decided = true;
+    {
+        std::lock_guard const guard{lock_};
+        if (w.state_ != wait_state::idle) return decided;  // W5, unordered
+        decided = grant(w);
+        if (!decided) waiters_.push_back(w);
+        w.state_ = decided ? wait_state::granted : as;  // W1, W2
+        let_go = grant_all();  // I3: others may have to go for it; or it is its turn
+    }
+    wake(let_go);
+    return decided;
+}
+
 // Takes a waiter that grant() has granted out of the line.
 void wait_queue::take_off(waiter& w, wake_list& granted) noexcept {
     bool const sleeps = w.state_ == wait_state::waiting;
@@ -152,9 +170,15 @@ void wait_queue::take_off(waiter& w, wake_list& granted) noexcept {
     if (waiters_.empty()) nobody_waits();
 }
 
-// Grants from the front while it can. Returns those to be woken.
+// Grants from the front while it can, or whom the primitive says. Returns those to be woken.
 waiter* wait_queue::grant_all() noexcept {
     wake_list granted;
+    if (order_ == order::of_its_own) {
+        while (waiter* const chosen = has_waiters() ? choose() : nullptr) {
+            take_off(*chosen, granted);
+        }
+        return granted.first();
+    }
     while (waiter* const first = waiters_.front()) {
         if (!grant(*first)) break;
         take_off(*first, granted);
@@ -197,11 +221,11 @@ bool wait_queue::serve_batch() noexcept {
 
 // Removes a waiter that waits; returns those whom its leaving lets go.
 waiter* wait_queue::take_out(waiter& w) noexcept {
-    bool const was_first = waiters_.front() == &w;
+    bool const lets_go = waiters_.front() == &w || order_ == order::of_its_own;
     waiters_.remove(w);
     give_back(w);
     if (waiters_.empty()) nobody_waits();
-    return was_first ? grant_all() : nullptr;  // I3
+    return lets_go ? grant_all() : nullptr;  // I3
 }
 
 bool wait_queue::withdraw(waiter& w, wait_state why) noexcept {

@@ -9,7 +9,8 @@
 //                under the queue's lock; what was granted first stays granted. A waiter that
 //                leaves gives back what it had been promised in part, and if it was first in line
 //                those behind it that now fit are granted at once. (A primitive may except who is
-//                owed something whatever its place, and may serve the last in line first.)
+//                owed something whatever its place, may serve the last in line first, and may have
+//                an order of its own altogether.)
 // Resumption     through the waiter's waker, once, with no lock held. A waiter that was decided
 //                inside enter() or left by itself is not woken.
 // Thread safety  enter() and leave() belong to the waiter's owner; everything else may be called
@@ -107,7 +108,10 @@ class wait_queue {
     wait_queue& operator=(wait_queue const&) = delete;
 
   protected:
-    wait_queue() = default;
+    // Who is granted next: the first in line, or whoever the primitive says.
+    enum class order : std::uint8_t { of_arrival, of_its_own };
+
+    explicit wait_queue(order o = order::of_arrival) noexcept : order_(o) {}
     ~wait_queue();
 
     // These are called under the lock: no blocking, no throwing, no user code, no waking.
@@ -115,6 +119,9 @@ class wait_queue {
     // Takes what the waiter first in line needs, if it is there. May take a part and keep note
     // of it in the waiter (permits accrue to the head).
     virtual bool grant(waiter& first) noexcept = 0;
+    // With an order of its own: who in line is let go next, whatever its place; null: nobody. Then
+    // grant() is asked once of each that enters, and may make others be let go by it.
+    virtual waiter* choose() noexcept { return nullptr; }
     // Takes back the part that a withdrawn waiter had accrued.
     virtual void give_back(waiter&) noexcept {}
     // Whether grant() is asked whoever is in line before it: because what it waits for came to all
@@ -168,6 +175,7 @@ class wait_queue {
     // For the primitive's own reads and changes that can grant nobody anything.
     short_lock& lock() noexcept { return lock_; }
     bool has_waiters() const noexcept { return !waiters_.empty(); }  // under the lock
+    waiter* first_in_line() const noexcept { return waiters_.front(); }
     // Whether it is in line and nobody else is.
     bool is_only(waiter const& w) const noexcept {
         return waiters_.front() == &w && waiters_.back() == &w;
@@ -179,6 +187,7 @@ class wait_queue {
     class wake_list;
 
     bool enter(waiter& w, wait_state as) noexcept;
+    bool enter_unordered(waiter& w, wait_state as) noexcept;
     bool withdraw(waiter& w, wait_state why) noexcept;
     bool leave(waiter& w) noexcept;
     waiter* take_out(waiter& w) noexcept;
@@ -190,6 +199,7 @@ class wait_queue {
     static void wake(waiter* chain) noexcept;
 
     short_lock lock_;
+    order const order_;
     waiter_list waiters_;
 };
 

@@ -2,6 +2,7 @@
 // counting the permits: nothing may be lost and nothing granted twice. A waiter that nobody wakes
 // shows as a deadlock, a frame touched too late as a use after destroy.
 #include <optional>
+#include <utility>
 
 #include "rondo/core/parker.hpp"
 #include "rondo/core/waiter.hpp"
@@ -83,6 +84,95 @@ class watched_line : public wait_queue {
     int available_ = 0;
     bool awaited_ = false;
 };
+
+// One waits at most; who comes takes the place of who is there.
+class newest_only : public wait_queue {
+  public:
+    newest_only() noexcept : wait_queue(order::of_its_own) {}
+
+    class request : public waiter {
+      public:
+        explicit request(newest_only& from) noexcept : waiter(from) {}
+        bool served() const { return served_; }
+
+      private:
+        friend newest_only;
+        bool served_ = false;
+    };
+
+    void release() {
+        serve([&] { available_ += 1; });
+    }
+    int available() {
+        std::lock_guard const guard{lock()};
+        return available_;
+    }
+
+  private:
+    bool grant(waiter& w) noexcept override {
+        displaced_ = newest_;
+        newest_ = static_cast<request*>(&w);
+        return take(*newest_);
+    }
+    waiter* choose() noexcept override {
+        if (request* const gone = std::exchange(displaced_, nullptr)) return gone;
+        request* const next = newest_;
+        return next != nullptr && take(*next) ? next : nullptr;
+    }
+    void give_back(waiter& w) noexcept override {
+        if (newest_ == &w) newest_ = nullptr;
+    }
+    bool take(request& r) noexcept {
+        if (available_ == 0) return false;
+        available_ -= 1;
+        r.served_ = true;
+        newest_ = nullptr;
+        return true;
+    }
+
+    request* newest_ = nullptr;
+    request* displaced_ = nullptr;
+    int available_ = 0;
+};
+
+TEST(WaiterModel, W2_W3_WhoEntersAnOrderOfItsOwnMayMakeAnotherGo) {
+    EXPECT_HOLDS([] {
+        newest_only line;
+        parker woken[2];
+        newest_only::request first{line}, second{line};
+        waker::function const unpark = [](void* w) noexcept { static_cast<parker*>(w)->unpark(); };
+        first.wake_with({unpark, &woken[0]});
+        second.wake_with({unpark, &woken[1]});
+        RONDO_CHECK_EXPECT(!first.enter());
+        thread comes{[&] {
+            if (!second.enter()) woken[1].park();
+        }};
+        thread releases{[&] { line.release(); }};
+        woken[0].park();
+        releases.join();
+        if (first.served()) line.release();  // the other waits for one of its own
+        comes.join();
+        RONDO_CHECK_EXPECT(second.served());
+        RONDO_CHECK_EXPECT(line.available() == 0);
+    });
+}
+
+TEST(WaiterModel, W4_W5_AStopEndsAWaitInAnOrderOfItsOwn) {
+    EXPECT_HOLDS([] {
+        newest_only line;
+        parker woken;
+        newest_only::request r{line};
+        r.wake_with({[](void* w) noexcept { static_cast<parker*>(w)->unpark(); }, &woken});
+        thread stops{[&] { r.withdraw(wait_state::stopped); }};
+        thread releases{[&] { line.release(); }};
+        if (!r.enter()) woken.park();
+        stops.join();
+        releases.join();
+        bool const granted = r.state() == wait_state::granted;
+        RONDO_CHECK_EXPECT(r.served() == granted);
+        RONDO_CHECK_EXPECT(line.available() == (granted ? 0 : 1));
+    });
+}
 
 TEST(WaiterModel, W1_AWaiterThatFindsWhatItNeedsGoesOnWithoutAWakeUp) {
     EXPECT_HOLDS([] {
