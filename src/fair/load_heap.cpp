@@ -64,7 +64,7 @@ void load_heap::cut(tenant& t) noexcept {
 }
 
 void load_heap::raise(tenant& t) noexcept {
-    filing const now{t.tasks().cost(), t.weight(), t.active_since()};
+    filing const now{t.load(), t.weight(), t.active_since()};
     if (!t.heap.filed) {
         t.heap.filed = true;
         t.filed = now;
@@ -97,7 +97,7 @@ void load_heap::remove(tenant& t) noexcept {
 tenant* load_heap::longest() noexcept {
     while (root_ != nullptr) {
         tenant& t = *root_;
-        filing const now{t.tasks().cost(), t.weight(), t.active_since()};
+        filing const now{t.load(), t.weight(), t.active_since()};
         if (t.filed == now) return &t;
         remove(t);
         if (now.load != 0) raise(t);

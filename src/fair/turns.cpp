@@ -20,6 +20,11 @@
 //   task        back (cancelled, expired, dropped), the tenant keeps no more than it would have had
 //               with the task behind it being first all the time.
 //   weights     change from the next quantum on.
+//   debt        A task that was taken may turn out to cost more (charge()): the tenant's credit,
+//               and if that is not enough its next quanta, pay for it before any task does. A
+//               tenant that has no tasks pays as well, round by round, so it cannot leave to get
+//               rid of it; it is forgotten with the tenant, and when nobody has tasks. One that
+//               cost less is paid back (refund()), as far as the first task allows.
 //
 //      place   -> place        when
 //      nowhere, -> front       becomes active, has had no turn in this round, and can pay
@@ -36,7 +41,8 @@
 //   I2  a tenant with tasks gets exactly one quantum for each round from the one in which it became
 //       active on (none for that one if it has had its turn in it, or if front_turns were given).
 //   I3  credit that is carried from round to round is less than the cost of the first task at that
-//       time, or of a task that has become the second since: at most max_cost - 1.
+//       time, or of a task that has become the second since: at most max_cost - 1. Who owes
+//       something has no credit.
 //   I4  turn_ holds those who are due in round_, next_ those in round_ + 1; in the wheel everyone
 //   is
 //       due in round_ or after it, and nobody is passed over: begin_round() is for when nobody is
@@ -55,11 +61,23 @@
 // be first, and why those out of the wheel need not be put back between their neighbours. For two
 // tenants that pay in every round that order is the same in each, and then one quantum is enough.
 //
+// Debt. Let the cost of a task be corrected after it was taken, from what was paid to what is known
+// then; let F_i bound how many tasks of i are taken and not corrected yet. What i pays in the
+// stretch, tasks and corrections, is bounded as S_i was: debt is credit below zero, and quanta are
+// all that comes in, but for what is paid back, which I3 bounds like any credit. What it pays
+// differs from the corrected cost of what was taken in the stretch by the corrections that are of
+// tasks taken before it, and by those that come after it: at most F_i of each, one of the two kinds
+// in each direction. So for corrected costs, of which the largest is max_cost,
+//       S_i/w_i - S_j/w_j <= (1 + F_i) max_cost/w_i + (1 + F_j) max_cost/w_j + 2 * quantum.
+// A cost that is never below what was paid is the worst case for the others; one that is paid back
+// only in part leaves its own tenant with less.
+//
 // Nobody starves: a round has a turn for each tenant that was in it, at most front_turns new ones,
 // and each turn ends when its credit does; the round after the last is that of the first who pays.
 #include "rondo/fair/detail/turns.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "rondo/core/assert.hpp"
 
@@ -68,6 +86,7 @@ namespace rondo::fair::detail {
 namespace {
 
 constexpr std::uint64_t last_round = std::uint64_t{1} << 62;
+constexpr std::uint64_t max_debt = std::uint64_t{1} << 56;
 
 }  // namespace
 
@@ -92,6 +111,7 @@ void turns::add(tenant& t, entry& e) noexcept {
 
 void turns::activate(tenant& t) noexcept {
     bool const had_its_turn = t.round_ == round_;
+    settle_idle(t);
     take_out(t);
     ++active_;
     t.active_since_ = ++activations_;
@@ -101,7 +121,7 @@ void turns::activate(tenant& t) noexcept {
         schedule(t);
         return;
     }
-    t.credit_ = quantum_of(t);
+    gain(t, quantum_of(t));
     if (!pays(t)) {
         schedule(t);
         return;
@@ -115,22 +135,43 @@ void turns::rest(tenant& t) noexcept {
     bool const had_its_turn = t.round_ == round_;
     move(t, had_its_turn ? resting_ : forgotten_, place::idle);
     --active_;
-    if (active_ == 0) enter_round(round_ + 1);  // nobody is left who could be overtaken
+    if (active_ != 0) return;
+    ++period_;                // nobody is left to whom anything could be owed,
+    enter_round(round_ + 1);  // nor who could be overtaken
 }
 
 // Adds the quanta of the rounds up to this one. Each of them was too little to pay for the first
-// task, or is the one that does: so the product is below max_cost plus a quantum.
+// task, or is the one that does: so the product is below max_cost, the debt and a quantum.
 void turns::settle(tenant& t, std::uint64_t round) noexcept {
     if (t.round_ >= round) return;
-    t.credit_ += (round - t.round_) * quantum_of(t);
+    gain(t, (round - t.round_) * quantum_of(t));
     t.round_ = round;
+}
+
+// The same up to now, in the middle of a round: those who have a turn in it get its quantum then.
+void turns::settle_now(tenant& t) noexcept { settle(t, in_this_round(t) ? round_ - 1 : round_); }
+
+// Of one without tasks the quanta pay nothing but its debt.
+void turns::settle_idle(tenant& t) noexcept {
+    if (std::exchange(t.period_, period_) != period_) t.debt_ = 0;
+    if (t.round_ + 1 >= round_) return;
+    std::uint64_t const rounds = round_ - 1 - t.round_;
+    std::uint64_t const quantum = quantum_of(t);
+    t.debt_ = t.debt_ / quantum < rounds ? 0 : t.debt_ - rounds * quantum;
+    t.round_ = round_ - 1;
+}
+
+void turns::gain(tenant& t, std::uint64_t amount) noexcept {
+    std::uint64_t const paid = std::min(t.debt_, amount);
+    t.debt_ -= paid;
+    t.credit_ += amount - paid;
 }
 
 // Puts a tenant that has its quantum of this round to where it can pay.
 void turns::schedule(tenant& t) noexcept {
     std::uint64_t const quantum = quantum_of(t);
     std::uint64_t const cost = t.tasks_.head()->cost;
-    std::uint64_t const missing = cost > t.credit_ ? cost - t.credit_ : 0;
+    std::uint64_t const missing = cost > t.credit_ ? cost - t.credit_ + t.debt_ : 0;
     if (missing <= quantum) {
         t.due_ = round_ + 1;
         move(t, next_, place::ring);
@@ -224,7 +265,7 @@ bool turns::begin_round() noexcept {
 }
 
 void turns::enter_round(std::uint64_t round) noexcept {
-    RONDO_ASSERT(round < last_round - max_cost, "a scheduler has 2^62 rounds");
+    RONDO_ASSERT(round < last_round - max_cost - max_debt, "a scheduler has 2^62 rounds");
     round_ = round;
     front_turns_ = 0;
     forgotten_.append(resting_);
@@ -244,10 +285,15 @@ void turns::remove(entry& e) noexcept {
 
 // I3: what it saved for that task it may keep only as far as it would have it without.
 void turns::head_is_gone(tenant& t) noexcept {
-    settle(t, in_this_round(t) ? round_ - 1 : round_);
-    std::uint64_t const of_this_turn = in_this_round(t) && t.round_ == round_ ? quantum_of(t) : 0;
-    t.credit_ = std::min(t.credit_, t.tasks_.head()->cost - 1 + of_this_turn);
+    settle_now(t);
+    t.credit_ = std::min(t.credit_, most_credit(t));
     reschedule(t);
+}
+
+// I3; in its turn it has the quantum of that as well.
+std::uint64_t turns::most_credit(tenant const& t) const noexcept {
+    std::uint64_t const of_this_turn = in_this_round(t) && t.round_ == round_ ? quantum_of(t) : 0;
+    return t.tasks_.head()->cost - 1 + of_this_turn;
 }
 
 void turns::put_back(entry& e) noexcept {
@@ -258,12 +304,44 @@ void turns::put_back(entry& e) noexcept {
         activate(t);
         return;
     }
-    t.credit_ += e.cost;
+    gain(t, e.cost);
+    reschedule(t);
+}
+
+void turns::charge(tenant& t, std::uint64_t more) noexcept {
+    if (active_ == 0) return;
+    bool const idle = t.tasks_.empty();
+    if (idle) {
+        settle_idle(t);
+    } else {
+        settle_now(t);
+    }
+    std::uint64_t const at_once = idle ? 0 : std::min(t.credit_, more);
+    t.credit_ -= at_once;
+    t.debt_ = std::min(t.debt_ + (more - at_once), max_debt);
+    if (!idle) reschedule(t);
+}
+
+void turns::refund(tenant& t, std::uint64_t less) noexcept {
+    if (active_ == 0) return;
+    if (t.tasks_.empty()) {
+        settle_idle(t);
+        t.debt_ -= std::min(t.debt_, less);
+        return;
+    }
+    settle_now(t);
+    std::uint64_t const had = t.credit_;
+    gain(t, less);
+    t.credit_ = std::min(t.credit_, std::max(had, most_credit(t)));
     reschedule(t);
 }
 
 void turns::reweigh(tenant& t, std::uint32_t weight) noexcept {
-    if (!t.tasks_.empty()) settle(t, in_this_round(t) ? round_ - 1 : round_);
+    if (t.tasks_.empty()) {
+        settle_idle(t);
+    } else {
+        settle_now(t);
+    }
     t.weight_ = weight;
     reschedule(t);
 }

@@ -101,6 +101,12 @@ class tenant : public list_hook, public timer_node {
     // What the limits count: queued, handed to a consumer that has not taken it yet, and promised
     // to producers that wait.
     std::size_t occupied = 0;
+    // Of a gate: permits that it has, and callers that wait for one of these, not for their turn.
+    std::size_t in_flight = 0;
+    backlog held_back;
+    // What it has queued in all.
+    std::uint64_t load() const noexcept { return tasks_.cost() + held_back.cost(); }
+
     door* waiting_room = nullptr;  // of producers, once one has waited
     backpressure when_full = backpressure::reject;
 
@@ -130,8 +136,10 @@ class tenant : public list_hook, public timer_node {
 
     backlog tasks_;
     std::uint64_t credit_ = 0;
-    std::uint64_t round_ = 0;  // the last one whose quantum is in credit_
-    std::uint64_t due_ = 0;    // in the ring or the wheel: the one in which it has its next turn
+    std::uint64_t debt_ = 0;    // if there is any then there is no credit
+    std::uint64_t period_ = 0;  // in which it has that debt
+    std::uint64_t round_ = 0;   // the last one whose quantum is in credit_
+    std::uint64_t due_ = 0;     // in the ring or the wheel: the one in which it has its next turn
     std::uint64_t active_since_ = 0;
     std::uint32_t weight_;
     std::uint32_t holds_ = 0;

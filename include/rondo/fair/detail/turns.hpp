@@ -8,6 +8,8 @@
 //                new first: a tenant that becomes active, and has had no turn in this round, has
 //                one task taken before those who were active, if its quantum pays for it.
 //                next() finds a task whenever one is queued.
+//                debt: what a task costs more than was known when it was taken is paid by the
+//                tenant's next quanta before any other task of it.
 // Thread safety  none: whoever owns it synchronises.
 // Cost           constant time for everything, amortized. In one round a quantum may pay for less
 //                than one task: a tenant that cannot pay is put into a wheel under the number of
@@ -40,6 +42,12 @@ class turns {
     // What next() gave was not wanted: it is the first of its tenant again, and not paid for.
     void put_back(entry& e) noexcept;
 
+    // A task that was taken turns out to cost more than it was taken for, or less: the tenant owes
+    // the difference, or has it as credit, but no more than keeps it from paying for its first
+    // task. Nobody owes anything once nobody has tasks.
+    void charge(tenant& t, std::uint64_t more) noexcept;
+    void refund(tenant& t, std::uint64_t less) noexcept;
+
     void reweigh(tenant& t, std::uint32_t weight) noexcept;
 
     // A tenant that has nothing queued, and of which nothing need be remembered; null if none, or
@@ -69,6 +77,10 @@ class turns {
     void activate(tenant& t) noexcept;
     void rest(tenant& t) noexcept;
     void settle(tenant& t, std::uint64_t round) noexcept;
+    void settle_idle(tenant& t) noexcept;
+    void settle_now(tenant& t) noexcept;
+    static void gain(tenant& t, std::uint64_t amount) noexcept;
+    std::uint64_t most_credit(tenant const& t) const noexcept;
     void schedule(tenant& t) noexcept;
     void reschedule(tenant& t) noexcept;
     void move(tenant& t, linked_list<tenant>& to, place p) noexcept;
@@ -87,6 +99,7 @@ class turns {
 
     std::uint64_t const quantum_;
     std::uint64_t round_ = 1;
+    std::uint64_t period_ = 1;  // how often it has become empty
     std::uint64_t activations_ = 0;
     std::uint64_t steps_ = 0;
     std::size_t active_ = 0;
