@@ -448,7 +448,7 @@ void engine::read(stats& to) noexcept {
     to.queue_time = queue_time_;
 }
 
-engine::served_most engine::hold_served_most() noexcept {
+served_most engine::hold_served_most() noexcept {
     time_point const at = now();
     served_most all;
     change(at, [&](aftermath&) {

@@ -62,4 +62,14 @@ struct stats : counters {
     histogram queue_time;            // from enqueue to delivery, in nanoseconds
 };
 
+// What a gate has done. Who had to wait was enqueued: granted is delivered, timed out is expired,
+// stopped is cancelled; capacity is max_queued.
+struct gate_stats : stats {
+    std::uint64_t passed = 0;       // had a permit without waiting
+    std::size_t in_flight = 0;      // permits that are out
+    std::size_t max_in_flight = 0;  // the limit; more are in flight for a while if it was lowered
+
+    std::uint64_t admitted() const noexcept { return passed + dequeued; }
+};
+
 }  // namespace rondo::fair

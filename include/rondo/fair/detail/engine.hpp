@@ -19,6 +19,7 @@
 #include "rondo/fair/detail/handles.hpp"
 #include "rondo/fair/detail/load_heap.hpp"
 #include "rondo/fair/detail/ranking.hpp"
+#include "rondo/fair/detail/served_most.hpp"
 #include "rondo/fair/detail/turns.hpp"
 #include "rondo/fair/results.hpp"
 #include "rondo/fair/stats.hpp"
@@ -115,13 +116,7 @@ class engine : public wait_queue {
         return finished();
     }
     void read(stats& to) noexcept;
-    // Those who were served the most of late, held, in no order.
-    struct served_most {
-        std::size_t size = 0;
-        std::array<tenant*, ranked_tenants> tenants{};
-        std::array<double, ranked_tenants> cost{};
-        double in_all = 0;
-    };
+    // Those who were served the most of late, held.
     served_most hold_served_most() noexcept;
     void let_go(served_most const& all) noexcept;
     using wait_queue::lock;

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "rondo/core/short_lock.hpp"
 #include "rondo/fair/config.hpp"
@@ -16,11 +17,14 @@ namespace rondo::fair::detail {
 template <class Key>
 class entitlements {
   public:
-    explicit entitlements(config<Key>& c)
-        : otherwise_{1, c.when_full}, function_(std::move(c.entitlement_of)) {
-        for (auto& [key, e] : c.tenants) {
+    using function = std::function<entitlement(Key const&)>;
+
+    entitlements(std::vector<std::pair<Key, entitlement>> const& known, function of,
+                 backpressure when_full)
+        : otherwise_{1, when_full}, function_(std::move(of)) {
+        for (auto const& [key, e] : known) {
             require(validate(e));
-            known_.emplace(std::move(key), e);
+            known_.emplace(key, e);
         }
     }
 
@@ -58,7 +62,7 @@ class entitlements {
     }
 
     entitlement otherwise_;
-    std::function<entitlement(Key const&)> function_;
+    function function_;
     std::unordered_map<Key, entitlement, key_hash<Key>> known_;
     mutable short_lock lock_;
     std::unordered_map<Key, std::uint32_t, key_hash<Key>> weights_;

@@ -1,21 +1,17 @@
 // store.hpp: the engine with payloads and keys.
 #pragma once
 
-#include <algorithm>
-#include <array>
 #include <cstddef>
 #include <expected>
 #include <functional>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <utility>
 
 #include "rondo/core/detail/recycled.hpp"
 #include "rondo/fair/config.hpp"
 #include "rondo/fair/detail/engine.hpp"
-#include "rondo/fair/detail/entitlements.hpp"
-#include "rondo/fair/detail/tenant_map.hpp"
+#include "rondo/fair/detail/roster.hpp"
 
 namespace rondo::fair::detail {
 
@@ -40,7 +36,10 @@ class store final : public engine {
     using observer = std::function<void(disposition, delivery<T, Key>)>;
 
     store(config<Key>&& c, observer&& undelivered)
-        : engine(c), entitlements_(c), tenants_(c.shards), undelivered_(std::move(undelivered)) {}
+        : engine(c),
+          tenants_(c.shards, std::make_shared<entitlements<Key>>(
+                                 c.tenants, std::move(c.entitlement_of), c.when_full)),
+          undelivered_(std::move(undelivered)) {}
     ~store() { close(closing::immediate); }
 
     static std::unique_ptr<node> make(Key&& key, T&& payload, terms const& t) {
@@ -66,10 +65,10 @@ class store final : public engine {
                 tenant_node* const t = find_or_add(e.key, hash, fresh);
                 if (t == nullptr) return;
                 result = admit(*t, e, after);
-                if (fresh.added) let_go(*t);
+                if (fresh.added()) let_go(*t);
             });
             if (result != admission::undecided) return settled(task, result);
-            fresh.node = make_tenant(e.key, hash, fresh);
+            tenants_.make(e.key, hash, fresh);
         }
     }
     // The same for who holds the tenant; lets go of it when it is decided.
@@ -114,11 +113,11 @@ class store final : public engine {
             change(time_point::min(), [&](aftermath&) {
                 t = find_or_add(key, hash, fresh);
                 if (t == nullptr) return;
-                if (!fresh.added) hold(*t);
+                if (!fresh.added()) hold(*t);
                 has_door = t->own_door != nullptr;
             });
             if (t != nullptr) break;
-            fresh.node = make_tenant(key, hash, fresh);
+            tenants_.make(key, hash, fresh);
         }
         if (!has_door) add_door(*t);
         return *t;
@@ -128,12 +127,12 @@ class store final : public engine {
     }
 
     void set_weight(Key const& key, std::uint32_t weight) {
-        entitlements_.set_weight(key, weight);
+        tenants_.entitled()->set_weight(key, weight);
         weight_changed(key, weight);
     }
     void clear_weight(Key const& key) {
-        entitlements_.clear_weight(key);
-        weight_changed(key, entitlements_.of(key).weight);
+        tenants_.entitled()->clear_weight(key);
+        weight_changed(key, tenants_.entitled()->of(key).weight);
     }
 
     // Keys are copied without the lock, while their tenants are held.
@@ -141,20 +140,7 @@ class store final : public engine {
         served_most const all = hold_served_most();
         auto const release = [this](served_most const* held) { let_go(*held); };
         std::unique_ptr<served_most const, decltype(release)> const guard{&all, release};
-        std::array<std::size_t, ranked_tenants> order{};
-        auto const end = order.begin() + static_cast<std::ptrdiff_t>(all.size);
-        std::iota(order.begin(), end, std::size_t{0});
-        std::sort(order.begin(), end,
-                  [&](std::size_t a, std::size_t b) { return all.cost[a] > all.cost[b]; });
-        top_tenants<Key> result{.first = {}, .other = all.in_all};
-        for (std::size_t n = 0; n < std::min(how_many, all.size); ++n) {
-            std::size_t const i = order[n];
-            result.first.push_back(
-                {static_cast<tenant_node const*>(all.tenants[i])->key, all.cost[i]});
-            result.other -= all.cost[i];
-        }
-        result.other = std::max(result.other, 0.0);  // it may be off by what was rounded
-        return result;
+        return top_of<Key>(all, how_many);
     }
 
     void count_refusal(enqueue_error why) noexcept {
@@ -162,28 +148,12 @@ class store final : public engine {
     }
 
   private:
-    // A tenant that is made without the lock, for the case that there is none under it.
-    struct newcomer {
-        std::unique_ptr<tenant_node> node;
-        std::size_t weights = 0;  // those of which it was made
-        bool added = false;
-    };
+    using newcomer = roster<Key>::newcomer;
 
-    std::unique_ptr<tenant_node> make_tenant(Key const& key, std::size_t hash,
-                                             newcomer const& fresh) const {
-        return std::make_unique<tenant_node>(key, hash, entitlements_.of(key, fresh.weights != 0));
-    }
     // Under the lock. Null: one has to be made first. One that was added is held.
     tenant_node* find_or_add(Key const& key, std::size_t hash, newcomer& fresh) noexcept {
-        if (tenant_node* const known = tenants_.find(key, hash)) return known;
-        if (fresh.node == nullptr || fresh.weights != weights_) {
-            fresh.weights = weights_;
-            return nullptr;
-        }
-        tenant_node* const t = fresh.node.release();
-        fresh.added = true;
-        tenants_.insert(*t);
-        adopt(*t);
+        tenant_node* const t = tenants_.find_or_add(key, hash, fresh);
+        if (t != nullptr && fresh.added()) adopt(*t);
         return t;
     }
     // It is held.
@@ -219,10 +189,9 @@ class store final : public engine {
         return enqueue_error::closed;
     }
     void weight_changed(Key const& key, std::uint32_t weight) noexcept {
-        std::size_t const hash = key_hash<Key>{}(key);
         change(now(), [&](aftermath&) {
-            ++weights_;
-            if (tenant_node* const t = tenants_.find(key, hash)) reweigh(*t, weight);
+            tenants_.changed();
+            if (tenant_node* const t = tenants_.find(key)) reweigh(*t, weight);
         });
     }
 
@@ -233,9 +202,7 @@ class store final : public engine {
         if (undelivered_) undelivered_(n->end, n->deliver());
     }
 
-    entitlements<Key> entitlements_;
-    tenant_map<Key> tenants_;
-    std::size_t weights_ = 0;  // how often they changed; under the lock
+    roster<Key> tenants_;
     observer undelivered_;
 };
 

@@ -62,6 +62,14 @@ class tenant_map {
             t.resize(t.buckets.size() / 2);
         }
     }
+    template <class Visit>
+    void for_each(Visit visit) const {
+        for (table const& t : shards_) {
+            for (node* n : t.buckets) {
+                for (; n != nullptr; n = n->beside) visit(*n);
+            }
+        }
+    }
 
   private:
     static constexpr std::size_t fewest = 16;
