@@ -25,24 +25,24 @@ struct seen {
     std::map<std::string, int> answered;
 };
 
-rondo::task<void> call_service(queue::task call, seen& all) {
-    all.most = std::max(all.most, ++all.now);
+rondo::task<void> call_service(queue::task call, seen* all) {
+    all->most = std::max(all->most, ++all->now);
     co_await rondo::sleep_for(2ms);  // the service thinks
-    --all.now;
-    ++all.answered[call.tenant];
+    --all->now;
+    ++all->answered[call.tenant];
 }
 
 // [dispatcher]
-rondo::task<void> serve(queue& calls, seen& all) {
+rondo::task<void> serve(queue* calls, seen* all) {
     rondo::executor& here = *rondo::executor::current();
-    auto const call = [&all](queue::task next) { return call_service(std::move(next), all); };
-    rondo::fair::dispatcher<int, std::string> four_at_a_time{calls, here, 4, call};
+    auto const call = [all](queue::task next) { return call_service(std::move(next), all); };
+    rondo::fair::dispatcher<int, std::string> four_at_a_time{*calls, here, 4, call};
 
-    for (int i = 0; i < 40; ++i) (void)calls.enqueue("crawler", i);
-    for (int i = 0; i < 4; ++i) (void)calls.enqueue("person", i);
+    for (int i = 0; i < 40; ++i) (void)calls->enqueue("crawler", i);
+    for (int i = 0; i < 4; ++i) (void)calls->enqueue("person", i);
     co_await rondo::sleep_for(8ms);
     std::printf("after 8 ms the person has %d of 4 answers, the crawler %d of 40\n",
-                all.answered["person"], all.answered["crawler"]);
+                all->answered["person"], all->answered["crawler"]);
 
     co_await four_at_a_time.drain();  // nothing new; what was accepted is run
 }
@@ -55,7 +55,7 @@ int main() {
     config.quantum = 1;
     queue calls{config};
     seen all;
-    rondo::block_on(serve(calls, all));
+    rondo::block_on(serve(&calls, &all));
     std::printf("at the end %d and %d, never more than %zu in flight\n", all.answered["person"],
                 all.answered["crawler"], all.most);
     bool const right =

@@ -22,7 +22,7 @@ int main() {
         return fair::entitlement{.weight = std::get<1>(r) == "/login" ? 5U : 1U};
     };
     std::map<route, int> evicted;
-    gate requests{config, [&](fair::disposition, gate::task r) { ++evicted[r.tenant]; }};
+    gate requests{config, [&](fair::disposition, gate::task const& r) { ++evicted[r.tenant]; }};
 
     for (int i = 0; i < 200; ++i) {
         (void)requests.enqueue({"acme", "/export"}, i, {.cost = 10});

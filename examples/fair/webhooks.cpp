@@ -34,7 +34,8 @@ struct account {
 class sender {
   public:
     explicit sender(std::map<std::string, account>& accounts)
-        : accounts_(accounts), queue_({{.quantum = 1}}, [this](fair::disposition, queue::task e) {
+        : accounts_(accounts),
+          queue_({{.quantum = 1}}, [this](fair::disposition, queue::task const& e) {
               ++accounts_[e.tenant].given_up;  // too late for anybody
           }) {}
 

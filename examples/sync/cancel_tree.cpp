@@ -25,7 +25,7 @@ rondo::task<int> crawl(std::string site) {
     co_return pages;
 }
 
-rondo::task<bool> crawl_until_given_up(rondo::cancellation_token const& until, std::string site) {
+rondo::task<bool> crawl_until_given_up(rondo::cancellation_token until, std::string site) {
     auto const pages = co_await until.run_until_cancelled(crawl(site));
     std::printf("%s was %s\n", site.c_str(), pages ? "crawled" : "given up");
     co_return !pages.has_value();

@@ -42,8 +42,8 @@ class client {
 };
 // [/once_cell]
 
-rondo::task<int> three_of_them(client& c) {
-    auto const [a, b, d] = co_await rondo::when_all(c.ask(1), c.ask(2), c.ask(3));
+rondo::task<int> three_of_them(client* c) {
+    auto const [a, b, d] = co_await rondo::when_all(c->ask(1), c->ask(2), c->ask(3));
     for (std::string const& got : {a, b, d}) std::printf("got %s\n", got.c_str());
     bool const right = a == "nothing: the line is busy" && b == "an answer from server 2 for 2" &&
                        d == "an answer from server 2 for 3";
@@ -54,5 +54,5 @@ rondo::task<int> three_of_them(client& c) {
 
 int main() {
     client c;
-    return rondo::block_on(three_of_them(c));
+    return rondo::block_on(three_of_them(&c));
 }

@@ -18,12 +18,12 @@ using namespace std::chrono_literals;
 
 // [shutdown]
 // Looks for the notification between two requests.
-rondo::task<void> serve(rondo::shutdown::subscription end, int& served) {
+rondo::task<void> serve(rondo::shutdown::subscription end, int* served) {
     while (!end.try_receive()) {
         co_await rondo::sleep_for(1ms);  // a request
-        ++served;
+        ++*served;
     }
-    std::printf("%s has served %s requests\n", end.name().c_str(), served > 0 ? "its" : "no");
+    std::printf("%s has served %s requests\n", end.name().c_str(), *served > 0 ? "its" : "no");
     end.acknowledge();
 }
 
@@ -34,9 +34,9 @@ rondo::task<void> listen(rondo::shutdown::subscription end) {
 }
 
 // Does not care.
-rondo::task<void> dawdle(rondo::shutdown::subscription const& end) {
+rondo::task<void> dawdle(rondo::shutdown::subscription const* end) {
     co_await rondo::sleep_for(1h);
-    std::printf("%s is never done\n", end.name().c_str());
+    std::printf("%s is never done\n", end->name().c_str());
 }
 
 rondo::task<std::vector<std::string>> run() {
@@ -44,9 +44,9 @@ rondo::task<std::vector<std::string>> run() {
     rondo::shutdown::notifier end;
     int served = 0;
     rondo::shutdown::subscription const careless = end.subscribe("dawdler");
-    rondo::spawn(*env.where, serve(end.subscribe("worker"), served)).detach();
+    rondo::spawn(*env.where, serve(end.subscribe("worker"), &served)).detach();
     rondo::spawn(*env.where, listen(end.subscribe("listener"))).detach();
-    auto dawdler = rondo::spawn(*env.where, dawdle(careless));
+    auto dawdler = rondo::spawn(*env.where, dawdle(&careless));
 
     co_await rondo::sleep_for(5ms);
     auto const told = end.send();

@@ -62,10 +62,10 @@ class mailbox {
 };
 // [/mailbox]
 
-rondo::task<int> work(mailbox& box, char const* who) {
+rondo::task<int> work(mailbox* box, char const* who) {
     int read = 0;
     for (;;) {
-        std::optional<std::string> const letter = co_await box.take();
+        std::optional<std::string> const letter = co_await box->take();
         if (!letter) break;
         std::printf("%s reads: %s\n", who, letter->c_str());
         ++read;
@@ -83,11 +83,11 @@ int main() {
         }
         box.close();
     }};
-    auto const both = [](mailbox& from) -> rondo::task<int> {
+    auto const both = [](mailbox* from) -> rondo::task<int> {
         auto const [a, b] = co_await rondo::when_all(work(from, "Ada"), work(from, "Bea"));
         co_return a + b;
     };
-    int const read = rondo::block_on(both(box));
+    int const read = rondo::block_on(both(&box));
     std::printf("%d letters were read\n", read);
     return read == 4 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -35,10 +35,10 @@ struct computation {
 
     rondo::task<void> run() {
         rondo::environment const& env = co_await rondo::this_environment();
-        auto impatient = rondo::spawn(*env.where, [](rondo::barrier& at) -> rondo::task<bool> {
-            auto const passage = co_await at.arrive_and_wait_for(1ms);
+        auto impatient = rondo::spawn(*env.where, [](rondo::barrier* at) -> rondo::task<bool> {
+            auto const passage = co_await at->arrive_and_wait_for(1ms);
             co_return passage.has_value();
-        }(round));
+        }(&round));
         auto const passed = co_await impatient.join();
         std::printf("one who waited alone %s\n", *passed ? "passed" : "gave up");
         if (*passed) std::abort();

@@ -164,7 +164,7 @@ struct runtime::state {
     std::mutex ending;
 };
 
-runtime::runtime(options o) : state_(std::make_unique<state>(o)) {
+runtime::runtime(options const& o) : state_(std::make_unique<state>(o)) {
     try {
         state_->start();
     } catch (...) {

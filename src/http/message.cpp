@@ -6,8 +6,8 @@
 
 namespace rondo::http {
 
-bool detail::same_letters(char const* a, char const* b, std::size_t n) noexcept {
-    for (std::size_t i = 0; i < n; ++i) {
+bool detail::same_letters(std::string_view a, std::string_view b) noexcept {
+    for (std::size_t i = 0; i < a.size(); ++i) {
         if (a[i] != b[i] && to_lower(a[i]) != to_lower(b[i])) return false;
     }
     return true;

@@ -98,7 +98,7 @@ class runtime {
         std::vector<task_trace> tasks;
     };
 
-    explicit runtime(options o);
+    explicit runtime(options const& o);
     runtime() : runtime(options{}) {}
     ~runtime();
     runtime(runtime const&) = delete;

@@ -28,12 +28,12 @@ struct field {
 };
 
 namespace detail {
-bool same_letters(char const* a, char const* b, std::size_t n) noexcept;
+bool same_letters(std::string_view a, std::string_view b) noexcept;  // they are as long
 }
 
 // Whether two names, or tokens, are the same: upper and lower case are.
 inline bool same_token(std::string_view a, std::string_view b) noexcept {
-    return a.size() == b.size() && detail::same_letters(a.data(), b.data(), a.size());
+    return a.size() == b.size() && detail::same_letters(a, b);
 }
 // Whether a comma-separated list has that token.
 bool lists_token(std::string_view list, std::string_view token) noexcept;

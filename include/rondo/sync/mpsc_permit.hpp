@@ -28,7 +28,7 @@ class [[nodiscard("dropping a permit gives its room back")]] permit {
 
     // Uses the permit up, without waiting.
     std::expected<void, T> send(T value) {
-        if (room_.push(std::move(value))) return {};
+        if (room_.push(value)) return {};
         return std::unexpected<T>{std::move(value)};
     }
 
@@ -64,7 +64,7 @@ class [[nodiscard("dropping a permit gives its room back")]] owned_permit {
 
     // Uses the permit up, without waiting, and gives the sender back.
     std::expected<sender<T>, T> send(T value) {
-        if (room_.push(std::move(value))) return std::move(sender_);
+        if (room_.push(value)) return std::move(sender_);
         return std::unexpected<T>{std::move(value)};
     }
     // Gives the room back, and the sender.

@@ -17,7 +17,7 @@ class [[nodiscard("dropping the last sender closes the channel")]] unbounded_sen
 
     // Never waits. The value comes back if the receiver has closed or is gone.
     std::expected<void, T> send(T value) const {
-        if (this->channel().push(std::move(value))) return {};
+        if (this->channel().push(value)) return {};
         return std::unexpected<T>{std::move(value)};
     }
 };

@@ -62,8 +62,8 @@ class block_list {
     block_list(block_list const&) = delete;
     block_list& operator=(block_list const&) = delete;
 
-    // False: closed, and the value is where it was.
-    bool push(T&& value) {
+    // Takes the value. False: closed, and the value is where it was.
+    bool push(T& value) {
         // acquire: pairs with the release in open(), for the block (I1)
         std::uint64_t tail = tail_.load(std::memory_order_acquire);
         for (;;) {

@@ -108,8 +108,8 @@ class mpsc_channel final : public mpsc_base, public recycled {
     explicit mpsc_channel(Room::limit limit) : room_(limit) {}
 
     // False: too late, and the value is where it was. Throws std::bad_alloc, and then too.
-    bool push(T&& value) {
-        if (!list_.push(std::move(value))) return false;
+    bool push(T& value) {
+        if (!list_.push(value)) return false;
         signal();
         return true;
     }

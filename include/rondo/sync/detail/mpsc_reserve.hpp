@@ -50,7 +50,7 @@ class mpsc_send_op : public mpsc_request<T> {
         : mpsc_request<T>(c, 1), value_(std::move(value)) {}
 
     std::expected<void, mpsc::unsent<T>> take() {
-        if (!this->refused() && this->room().push(std::move(value_))) return {};
+        if (!this->refused() && this->room().push(value_)) return {};
         return std::unexpected{back(mpsc::send_error::closed)};
     }
     mpsc::unsent<T> refuse(wait_error why) noexcept { return back(reason<mpsc::send_error>(why)); }

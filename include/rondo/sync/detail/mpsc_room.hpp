@@ -58,9 +58,9 @@ class held_room {
     std::size_t count() const noexcept { return count_; }
 
     // As mpsc_channel::push(); uses room for one if it succeeds.
-    bool push(T&& value) {
+    bool push(T& value) {
         RONDO_ASSERT(count_ != 0, "a permit is good for one value");
-        if (!channel_->push(std::move(value))) return false;
+        if (!channel_->push(value)) return false;
         --count_;
         return true;
     }

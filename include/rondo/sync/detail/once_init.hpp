@@ -47,16 +47,16 @@ Result settle(Cell& cell, once_claim claim, Made made) {
 }
 
 template <class Result, class Cell, class F>
-task<Result> init_in_turn(Cell& cell, F make) {
+task<Result> init_in_turn(Cell* cell, F make) {
     environment const& env = co_await this_environment();
-    wait<once_op> turn{once_op{cell.state(), env.flow}};
+    wait<once_op> turn{once_op{cell->state(), env.flow}};
     once_claim claim = co_await std::move(turn);
-    if (!claim) co_return cell.get();
+    if (!claim) co_return cell->get();
     if constexpr (awaitable_in_task<std::invoke_result_t<F&>>) {
         made_t<F> made = co_await std::invoke(make);
-        co_return settle<Result>(cell, std::move(claim), std::move(made));
+        co_return settle<Result>(*cell, std::move(claim), std::move(made));
     } else {
-        co_return settle<Result>(cell, std::move(claim), std::invoke(make));
+        co_return settle<Result>(*cell, std::move(claim), std::invoke(make));
     }
 }
 
@@ -104,7 +104,7 @@ class [[nodiscard("it does nothing until it is awaited")]] once_init {
     auto operator co_await() && { return task_for_it().operator co_await(); }
 
   private:
-    task<Result> task_for_it() { return init_in_turn<Result>(cell_, std::move(make_)); }
+    task<Result> task_for_it() { return init_in_turn<Result>(&cell_, std::move(make_)); }
 
     Cell& cell_;
     F make_;
