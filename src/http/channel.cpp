@@ -101,6 +101,7 @@ void channel::expect_body(http::framing f, std::uint64_t length) noexcept {
     in_framing_ = f;
     in_left_ = length;
     in_ended_ = f == framing::none;
+    out_sent_ = 0;
     given_ = 0;
     decoder_ = chunk_decoder{most_};
     trailers_.clear();
@@ -205,6 +206,7 @@ void channel::begin_body(http::framing f, std::uint64_t length, bool muted) noex
     out_left_ = length;
     out_muted_ = muted;
     out_ended_ = false;
+    out_sent_ = 0;
 }
 
 done channel::account(std::uint64_t size) noexcept {
@@ -212,9 +214,13 @@ done channel::account(std::uint64_t size) noexcept {
     if (out_framing_ == framing::none && size != 0) {
         return std::unexpected{misused("the message has no body")};
     }
-    if (out_framing_ != framing::length) return {};
+    if (out_framing_ != framing::length) {
+        out_sent_ += size;
+        return {};
+    }
     if (size > out_left_) return std::unexpected{misused("more than the length that was promised")};
     out_left_ -= size;
+    out_sent_ += size;
     return {};
 }
 

@@ -95,6 +95,7 @@ class channel : public watched {
     task<done> write_file(buffer* head, int file, std::uint64_t offset, std::uint64_t length);
     task<done> end_body(buffer* head, std::span<field const> trailer);
     bool message_sent() const noexcept { return out_ended_; }
+    std::uint64_t body_sent() const noexcept { return out_sent_; }
 
     // All of it. Try: false if some is left that has to be waited for.
     std::expected<bool, failure> try_send(pieces& p, int flags = 0) noexcept;
@@ -150,6 +151,7 @@ class channel : public watched {
     bool out_muted_ = false;
     bool out_ended_ = false;
     std::uint64_t out_left_ = 0;
+    std::uint64_t out_sent_ = 0;
 };
 
 }  // namespace rondo::http::detail

@@ -1,5 +1,7 @@
 #include "connection.hpp"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -9,6 +11,7 @@
 #include <exception>
 
 #include "rondo/asio/use_task.hpp"
+#include "rondo/core/this_task.hpp"
 
 namespace rondo::http::detail {
 
@@ -21,6 +24,20 @@ constexpr std::size_t first_read = std::size_t{4} * 1024;
 constexpr std::uint8_t looks_before_sleep = 4;
 constexpr clock::duration linger_time = std::chrono::seconds{2};
 constexpr std::size_t most_lingered = std::size_t{1024} * 1024;
+
+constexpr clock::duration look_for_the_end = std::chrono::milliseconds{100};
+
+// Whether the other side has closed, though not all that it sent may have been read.
+bool has_ended(int socket) noexcept {
+    char byte = 0;
+    ssize_t const n = ::recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    if (n == 0) return true;
+    if (n < 0) return errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR;
+    tcp_info info{};
+    socklen_t size = sizeof info;
+    if (::getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return false;
+    return info.tcpi_state != TCP_ESTABLISHED;
+}
 
 void print(std::exception_ptr const& thrown) noexcept {
     try {
@@ -352,6 +369,16 @@ task<done> connection::finish(std::span<field const> trailer) {
     }
     buffer* const head = seal(framing::chunked);
     co_return co_await end_body(head, trailer);
+}
+
+// What is there to be read may be a body, or the next request: then the end shows behind it only,
+// and is looked for now and then.
+task<void> connection::gone() {
+    for (;;) {
+        auto const readable = co_await socket_.async_wait(socket::wait_read, use_task);
+        if (!readable || has_ended(socket_.native_handle())) co_return;
+        co_await sleep_for(look_for_the_end);
+    }
 }
 
 task<done> connection::upgrade() {

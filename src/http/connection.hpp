@@ -51,6 +51,7 @@ class connection final : public channel {
     task<done> flush();
     task<done> finish(std::span<field const> trailer);
     task<done> upgrade();
+    task<void> gone();
     void cut() noexcept { cut_ = true; }
 
   private:

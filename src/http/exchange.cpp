@@ -29,6 +29,8 @@ task<exchange::done> exchange::finish(std::span<field const> trailer) {
     return on_.finish(trailer);
 }
 task<exchange::done> exchange::upgrade() { return on_.upgrade(); }
+std::uint64_t exchange::sent() const noexcept { return on_.body_sent(); }
+task<void> exchange::gone() { return on_.gone(); }
 void exchange::cut() noexcept { on_.cut(); }
 
 }  // namespace rondo::http

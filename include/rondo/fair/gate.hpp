@@ -114,6 +114,8 @@ class gate {
     // Closed, nobody is in line and no permit is out.
     bool is_finished() noexcept { return shared_.is_finished(); }
 
+    clock::duration max_wait() const noexcept { return shared_.max_wait(); }
+
     gate_stats stats() noexcept {
         gate_stats s;
         shared_.read(s);

@@ -83,6 +83,13 @@ class exchange {
     // tunnel: nothing more comes from this side.
     task<done> finish(std::span<field const> trailer = {});
 
+    // So many bytes of the answer's body were sent, or would be if they had to.
+    std::uint64_t sent() const noexcept;
+
+    // Ends when the client has closed its connection, or its side of it. For who waits before it
+    // reads the body: nobody else reads meanwhile.
+    task<void> gone();
+
     // Answers with 101 and the fields of answer(). From then on read(), write() and finish() are
     // about the bytes of the connection; it ends with the handler.
     task<done> upgrade();

@@ -1,0 +1,130 @@
+// Whose request it is, and whom that is believed from.
+#include "rondo/http/tenants.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rondo::http {
+namespace {
+
+namespace ip = boost::asio::ip;
+
+class Tenants : public testing::Test {
+  public:
+    tenant_rules rules;
+
+    void key(std::initializer_list<std::string_view> all) {
+        rules.key.clear();
+        for (std::string_view const k : all) rules.key.push_back(*parse_tenant_key(k));
+    }
+    void trust(std::string_view n) { rules.trusted.push_back(*parse_network(n)); }
+    std::string who(std::string_view peer, std::vector<field> fields = {},
+                    std::string_view path = "/", std::string_view route = "") const {
+        request_head head;
+        head.path = path;
+        head.fields = http::fields{fields};
+        return tenant_of({head, ip::make_address(peer), route}, rules);
+    }
+};
+
+TEST_F(Tenants, AHeaderIsBelievedFromTrustedPeersOnly) {
+    key({"header:x-tenant", "address"});
+    trust("10.0.0.0/8");
+    EXPECT_EQ(who("10.1.2.3", {{"X-Tenant", "acme"}}), "acme");
+    EXPECT_EQ(who("192.0.2.1", {{"X-Tenant", "acme"}}), "192.0.2.1");
+    EXPECT_EQ(who("10.1.2.3", {{"X-Tenant", ""}}), "10.1.2.3");
+    EXPECT_EQ(who("::ffff:10.1.2.3", {{"X-Tenant", "acme"}}), "acme");
+    EXPECT_EQ(who("11.0.0.1", {{"X-Tenant", "acme"}}), "11.0.0.1");
+}
+
+TEST_F(Tenants, AnApiKeyNamesItsOwnerAndIsNotShown) {
+    key({"api_key", "address"});
+    rules.api_keys = {{"s3cret", "acme"}};
+    EXPECT_EQ(who("192.0.2.1", {{"X-API-Key", "s3cret"}}), "acme");
+    EXPECT_EQ(who("192.0.2.1", {{"Authorization", "Bearer s3cret"}}), "acme");
+    EXPECT_EQ(who("192.0.2.1", {{"X-API-Key", "made up"}}), "192.0.2.1");
+    EXPECT_EQ(who("192.0.2.1", {{"Authorization", "Basic s3cret"}}), "192.0.2.1");
+}
+
+TEST_F(Tenants, ForwardedIsBelievedAsFarBackAsItIsTrusted) {
+    key({"address"});
+    trust("10.0.0.0/8");
+    trust("2001:db8::/32");
+    std::string_view const two = "for=198.51.100.7, for=203.0.113.9;proto=https, for=10.0.0.2";
+    EXPECT_EQ(who("10.0.0.1", {{"Forwarded", two}}), "203.0.113.9");
+    EXPECT_EQ(who("192.0.2.1", {{"Forwarded", two}}), "192.0.2.1");
+    EXPECT_EQ(who("10.0.0.1", {{"Forwarded", "for=198.51.100.7"}, {"Forwarded", "for=10.0.0.2"}}),
+              "198.51.100.7");
+    EXPECT_EQ(who("10.0.0.1", {{"Forwarded", "for=\"[2001:db9::1]:80\""}}), "2001:db9::/64");
+    EXPECT_EQ(who("10.0.0.1", {{"Forwarded", "for=unknown"}}), "10.0.0.1");
+    EXPECT_EQ(who("10.0.0.1", {{"Forwarded", "for=198.51.100.7, for=_hidden"}}), "10.0.0.1");
+    EXPECT_EQ(who("10.0.0.1", {{"X-Forwarded-For", "198.51.100.7:4711, 10.9.9.9"}}),
+              "198.51.100.7");
+    EXPECT_EQ(who("10.0.0.1", {{"Forwarded", "for=\"a, for=198.51.100.7"}}), "10.0.0.1");
+}
+
+TEST_F(Tenants, AnIPv6ClientIsItsNetwork) {
+    key({"address"});
+    EXPECT_EQ(who("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2::/64");
+}
+
+TEST_F(Tenants, PathsAndRoutesNameTenants) {
+    key({"path:2"});
+    EXPECT_EQ(who("192.0.2.1", {}, "/a/b/c?x=/y"), "/a/b");
+    EXPECT_EQ(who("192.0.2.1", {}, "/a"), "/a");
+    EXPECT_EQ(who("192.0.2.1", {}, "/?q"), "/");
+    EXPECT_EQ(who("192.0.2.1", {}, "*"), "-");
+    key({"route"});
+    EXPECT_EQ(who("192.0.2.1", {}, "/a/b", "/a"), "/a");
+    EXPECT_EQ(who("192.0.2.1", {}, "/a/b"), "-");
+}
+
+TEST_F(Tenants, ATupleNeedsAllOfItsPartsAndKeepsThemApart) {
+    key({"header:x-tenant + route", "address + route"});
+    trust("10.0.0.1");
+    EXPECT_EQ(who("10.0.0.1", {{"x-tenant", "acme"}}, "/", "/api"), "acme|/api");
+    EXPECT_EQ(who("10.0.0.1", {}, "/", "/api"), "10.0.0.1|/api");
+    EXPECT_EQ(who("10.0.0.1", {{"x-tenant", "a|b\\"}}, "/", "/api"), "a\\|b\\\\|/api");
+}
+
+TEST_F(Tenants, LongAndStrangeNamesAreMadeTame) {
+    key({"header:x-tenant"});
+    trust("10.0.0.1");
+    std::string const longer(1000, 'a');
+    std::string const other = longer + "b";
+    EXPECT_EQ(who("10.0.0.1", {{"x-tenant", longer}}).size(), longest_tenant);
+    EXPECT_NE(who("10.0.0.1", {{"x-tenant", longer}}), who("10.0.0.1", {{"x-tenant", other}}));
+    EXPECT_EQ(who("10.0.0.1", {{"x-tenant", "caf\xc3\xa9"}}), "caf%c3%a9");
+    EXPECT_EQ(tenant_name("<script>"), "<script>");
+}
+
+TEST(TenantKey, SaysWhatIsWrong) {
+    for (char const* const wrong : {"", "headers", "header:", "header:x y", "path:0", "path:x",
+                                    "address:1", "route +", "+", "path:17"}) {
+        EXPECT_FALSE(parse_tenant_key(wrong)) << wrong;
+    }
+    EXPECT_EQ(parse_tenant_key("path")->front().segments, 1U);
+}
+
+TEST(Networks, HaveAPrefixOrNone) {
+    std::vector<network> const all{*parse_network("10.0.0.0/8"), *parse_network("::1"),
+                                   *parse_network("2001:db8::/33")};
+    EXPECT_TRUE(contains(all, ip::make_address("10.255.0.1")));
+    EXPECT_FALSE(contains(all, ip::make_address("11.0.0.1")));
+    EXPECT_TRUE(contains(all, ip::make_address("::1")));
+    EXPECT_FALSE(contains(all, ip::make_address("::2")));
+    EXPECT_TRUE(contains(all, ip::make_address("2001:db8:7fff::1")));
+    EXPECT_FALSE(contains(all, ip::make_address("2001:db8:8000::1")));
+    EXPECT_TRUE(contains({*parse_network("0.0.0.0/0")}, ip::make_address("1.2.3.4")));
+    for (char const* const wrong :
+         {"", "10.0.0.0/33", "10.0.0", "a.b.c.d", "::/129", "10.0.0.0/"}) {
+        EXPECT_FALSE(parse_network(wrong)) << wrong;
+    }
+}
+
+}  // namespace
+}  // namespace rondo::http
