@@ -1,0 +1,57 @@
+// container.hpp: what the token of a flavour carries: what is left in the container, and what is
+// reserved of it for cups that are not paid for yet.
+//
+// Guarantee      after clamp() no more is left than the ledger has. When nobody has reserved
+//                anything it is just that: what was lost with dead robots comes back then. (What is
+//                reserved is not subtracted: of what was just paid for it is in both.)
+// Bounds         most_reserved cups; while there is no room, nothing can be taken.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "rondo/cluster/message.hpp"
+
+namespace rondo::shop {
+
+struct reservation {
+    cluster::member_run robot;
+    std::uint64_t cup = 0;  // a number that the robot has given it
+    std::uint32_t grams = 0;
+
+    friend bool operator==(reservation const&, reservation const&) = default;
+};
+
+class container {
+  public:
+    static constexpr std::size_t most_reserved = 16;
+
+    explicit container(std::uint64_t left = 0) noexcept : left_(left) {}
+    static std::optional<container> read(std::span<std::byte const> content);
+    std::vector<std::byte> write() const;
+
+    std::uint64_t left() const noexcept { return left_; }
+    std::uint64_t reserved() const noexcept;
+    std::vector<reservation> const& reservations() const noexcept { return reserved_; }
+
+    enum class taken : std::uint8_t { yes, not_enough, no_room };
+    taken reserve(reservation const& r);
+    // It was paid for, or is thrown away: it does not come back.
+    void use(cluster::member_run robot, std::uint64_t cup);
+    // It is put back.
+    void release(cluster::member_run robot, std::uint64_t cup);
+    // Drops what earlier runs of this robot had reserved.
+    void forget_before(cluster::member_run now);
+    void clamp(std::uint64_t ledger_has);
+
+    friend bool operator==(container const&, container const&) = default;
+
+  private:
+    std::uint64_t left_;
+    std::vector<reservation> reserved_;
+};
+
+}  // namespace rondo::shop

@@ -1,0 +1,2 @@
+// The library of Boost.JSON, compiled here: its headers are all that is needed of it.
+#include <boost/json/src.hpp>

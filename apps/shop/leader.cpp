@@ -1,0 +1,358 @@
+#include "leader.hpp"
+
+#include <chrono>
+#include <set>
+#include <utility>
+
+#include "rondo/core/this_task.hpp"
+
+namespace rondo::shop {
+
+namespace {
+
+using namespace std::chrono_literals;
+using cluster::answer;
+
+constexpr std::size_t most_late = 4;
+constexpr std::size_t most_cups = 1024;
+
+void reply_to(oneshot::sender<order_outcome>& to, order_outcome outcome) {
+    auto const unheard = to.send(std::move(outcome));
+    (void)unheard;  // who asked has gone, and asks again
+}
+
+order_outcome outcome_of(answer const& a) {
+    order_outcome o;
+    if (is(a, reply::ready)) {
+        auto read = unpack<cup>(a.body);
+        if (read) {
+            o.kind = reply::ready;
+            o.made = *std::move(read);
+        }
+    } else if (is(a, reply::abort)) {
+        auto read = unpack<why>(a.body);
+        o.kind = reply::abort;
+        o.reason = read ? std::move(read->reason) : "no reason was given";
+    } else if (is(a, reply::stale)) {
+        o.kind = reply::stale;
+    }
+    return o;
+}
+
+}  // namespace
+
+// --- OrderCoordinator ---
+
+void OrderCoordinator::receive(ResolverActorMessage m) {
+    robots_.emplace(m.robot, robot{std::move(m.resolver)});
+}
+
+void OrderCoordinator::receive(OrderActorMessage m) {
+    auto const known = open_.find(m.wanted.oid);
+    if (known != open_.end()) {
+        if (known->second.size() == most_late) known->second.erase(known->second.begin());
+        known->second.push_back(std::move(m.answer));
+        return;
+    }
+    if (queue_.size() == queue_bound) return reply_to(m.answer, {});
+    open_[m.wanted.oid];
+    queue_.push_back(std::move(m));
+    assign();
+}
+
+void OrderCoordinator::receive(FreeRobotActorMessage m) {
+    auto const at = robots_.find(m.robot);
+    if (at == robots_.end()) return;
+    if (at->second.now == state::fallen || at->second.now == state::unknown) {
+        context_->here.log->info("robot {} is there", m.robot);
+    }
+    at->second.now = state::free;
+    for (attempt_at const& a : m.held) {
+        if (cups_.size() < most_cups && !open_.contains(a.oid)) cups_[a.oid] = {m.robot, a.attempt};
+    }
+    if (m.ended) {
+        if (m.outcome.kind == reply::ready && cups_.size() < most_cups) {
+            cups_[*m.ended] = {m.robot, m.outcome.made.attempt};
+        }
+        end(*m.ended, m.outcome);
+    }
+    assign();
+}
+
+void OrderCoordinator::receive(FallenRobotActorMessage m) {
+    auto const at = robots_.find(m.robot);
+    if (at == robots_.end()) return;
+    context_->here.log->warn("robot {} does not answer", m.robot);
+    at->second.now = state::fallen;
+    std::erase_if(cups_, [&](auto const& c) { return c.second.robot == m.robot; });
+    if (m.order) {
+        ++m.order->wanted.attempt;
+        queue_.push_front(*std::move(m.order));
+    }
+    assign();
+}
+
+void OrderCoordinator::end(order_id const& oid, order_outcome const& outcome) {
+    auto const at = open_.find(oid);
+    if (at == open_.end()) return;
+    for (auto& late : at->second) reply_to(late, outcome);
+    open_.erase(at);
+}
+
+// In turn, so that all of them work.
+std::optional<std::uint32_t> OrderCoordinator::robot_for(OrderActorMessage& order) {
+    auto const held = cups_.find(order.wanted.oid);
+    if (held != cups_.end()) {
+        auto const holder = robots_.find(held->second.robot);
+        state const now = holder == robots_.end() ? state::fallen : holder->second.now;
+        if (now == state::busy) return std::nullopt;
+        if (now == state::free) {
+            order.wanted.attempt = held->second.attempt;
+            return holder->first;
+        }
+        cups_.erase(held);
+    }
+    auto at = robots_.upper_bound(last_given_);
+    for (std::size_t i = 0; i < robots_.size(); ++i, ++at) {
+        if (at == robots_.end()) at = robots_.begin();
+        if (at->second.now == state::free) return at->first;
+    }
+    return std::nullopt;
+}
+
+void OrderCoordinator::assign() {
+    for (auto at = queue_.begin(); at != queue_.end();) {
+        std::optional<std::uint32_t> const number = robot_for(*at);
+        if (!number) {
+            ++at;
+            continue;
+        }
+        OrderActorMessage order = std::move(*at);
+        at = queue_.erase(at);
+        give(*number, std::move(order));
+    }
+}
+
+void OrderCoordinator::give(std::uint32_t number, OrderActorMessage order) {
+    robot& to = robots_.at(number);
+    last_given_ = number;
+    auto told = to.resolver.try_tell(std::move(order));
+    if (told) {
+        to.now = state::busy;
+    } else {  // its actor has ended: so has this leader
+        end(told.error().value.wanted.oid, {reply::stale, {}, {}});
+    }
+}
+
+// --- OrderResolver ---
+
+task<bool> OrderResolver::is_alive() {
+    std::vector<std::byte> const nothing;
+    cluster::address const robot = context_->here.address_of(robot_id(robot_));
+    auto const a = co_await context_->me.ask(robot, type(request::keepalive), nothing,
+                                             context_->patience.robot_silence, context_->mine);
+    co_return a.has_value();
+}
+
+task<std::optional<order_outcome>> OrderResolver::have_it_made(order_request wanted) {
+    environment const& env = co_await this_environment();
+    cluster::address const robot = context_->here.address_of(robot_id(robot_));
+    for (;;) {
+        known_levels const& known = context_->known;
+        bool const fresh = env.timers().now() - known.since <= context_->patience.levels_age;
+        wanted.levels.clear();
+        if (fresh) wanted.levels = known.levels;
+        auto const a = co_await context_->me.ask(robot, type(request::dispatch), pack(wanted),
+                                                 context_->patience.order_silence, context_->mine);
+        if (a) {
+            order_outcome outcome = outcome_of(*a);
+            if (outcome.kind != reply::busy) co_return outcome;
+            co_await sleep_for(50ms);
+        } else if (a.error() == cluster::ask_error::closed) {
+            co_return order_outcome{reply::stale, {}, {}};
+        } else {
+            bool const alive = co_await is_alive();
+            if (!alive) co_return std::nullopt;
+        }
+    }
+}
+
+task<void> OrderResolver::receive(OrderActorMessage m) {
+    order_id const oid = m.wanted.oid;
+    std::optional<order_outcome> outcome = co_await have_it_made(m.wanted);
+    if (!outcome) {
+        FallenRobotActorMessage fallen{robot_, std::move(m)};
+        auto const told = co_await coordinator_.tell(std::move(fallen));
+        (void)told;
+        co_await receive(RecogniseActorMessage{});
+        co_return;
+    }
+    reply_to(m.answer, *outcome);
+    FreeRobotActorMessage free{robot_, oid, *std::move(outcome), {}};
+    auto const told = co_await coordinator_.tell(std::move(free));
+    (void)told;
+}
+
+task<void> OrderResolver::receive(RecogniseActorMessage) {
+    cluster::address const robot = context_->here.address_of(robot_id(robot_));
+    std::vector<std::byte> const nothing;
+    for (;;) {
+        auto const a =
+            co_await context_->me.ask(robot, type(request::recover), nothing, 1s, context_->mine);
+        if (!a && a.error() == cluster::ask_error::closed) co_return;
+        if (!a) continue;
+        if (is(*a, reply::stale)) {
+            if (auto const e = unpack<known_epoch>(a->body)) {
+                context_->elections.step_down(e->highest);
+            }
+            co_await sleep_for(100ms);
+            continue;
+        }
+        auto held = unpack<holding>(a->body);
+        FreeRobotActorMessage free{robot_, std::nullopt, {}, {}};
+        if (held) free.held = std::move(held->held);
+        auto const told = co_await coordinator_.tell(std::move(free));
+        (void)told;
+        co_return;
+    }
+}
+
+// --- LeaderReceiver ---
+
+void LeaderReceiver::receive(OrderActorMessage m) {
+    auto told = coordinator_.try_tell(std::move(m));
+    if (!told) reply_to(told.error().value.answer, {});
+}
+
+task<void> LeaderReceiver::receive(RecogniseActorMessage) {
+    for (std::uint32_t const s : screens_) {
+        std::vector<std::byte> const nothing;
+        cluster::address const screen = context_->here.address_of(screen_id(s));
+        auto const a = co_await context_->me.ask(screen, type(request::recover), nothing, 200ms,
+                                                 context_->mine);
+        if (!a) continue;
+        auto const waits = unpack<holding>(a->body);
+        if (!waits) continue;
+        for (attempt_at const& w : waits->held) {
+            context_->here.log->info("screen {} waits for {}", s, w.oid);
+        }
+    }
+}
+
+// --- leader ---
+
+leader::leader(place const& here, cluster::peer& me, cluster::election& elections,
+               cluster::epoch mine, times const& patience, std::vector<std::uint32_t> screens,
+               std::uint32_t robots)
+    : context_{here, me, elections, mine, patience},
+      screens_(std::move(screens)),
+      robots_(robots),
+      actors_(*here.where),
+      duties_(*here.where) {
+    auto const coordinator = actors_.start<OrderCoordinator>(
+        "OrderCoordinator", [this] { return OrderCoordinator{context_}; }, {.mailbox = 256});
+    for (std::uint32_t r = 0; r < robots_; ++r) {
+        auto const resolver = actors_.start<OrderResolver>(
+            "OrderResolver " + std::to_string(r),
+            [this, coordinator, r] { return OrderResolver{context_, coordinator, r}; },
+            {.mailbox = 2});
+        (void)coordinator.try_tell(ResolverActorMessage{r, resolver});
+        (void)resolver.try_tell(RecogniseActorMessage{});
+        duties_.spawn(tell_robot(r));
+    }
+    receiver_ = actors_.start<LeaderReceiver>("LeaderReceiver", [this, coordinator] {
+        return LeaderReceiver{context_, coordinator, screens_};
+    });
+    (void)receiver_->try_tell(RecogniseActorMessage{});
+    duties_.spawn(watch_stock());
+    duties_.spawn(take_over());
+}
+
+void leader::order(OrderActorMessage m) {
+    auto told = receiver_->try_tell(std::move(m));
+    if (!told) reply_to(told.error().value.answer, {});
+}
+
+task<void> leader::stop() {
+    actors_.request_stop();
+    co_await duties_.shutdown();
+    auto const ended = co_await actors_.join();
+    (void)ended;
+}
+
+task<void> leader::watch_stock() {
+    environment const& env = co_await this_environment();
+    cluster::address const gateway = context_.here.address_of(gateway_id);
+    std::vector<std::byte> const nothing;
+    for (;;) {
+        time_point const asked = env.timers().now();
+        auto const a =
+            co_await context_.me.ask(gateway, type(request::remains), nothing, 1s, context_.mine);
+        if (!a && a.error() == cluster::ask_error::closed) co_return;
+        std::optional<remaining> read;
+        if (a) read = unpack<remaining>(a->body);
+        if (read) {
+            context_.known = {std::move(read->levels), asked};
+            unresolved_ = std::move(read->unresolved);
+        }
+        co_await sleep_for(300ms);
+    }
+}
+
+// What is left, again and again: tokens are clamped to it.
+task<void> leader::tell_robot(std::uint32_t number) {
+    cluster::address const robot = context_.here.address_of(robot_id(number));
+    for (;;) {
+        if (!context_.known.levels.empty()) {
+            std::vector<std::byte> const body = pack(levels_known{context_.known.levels});
+            auto const a = co_await context_.me.ask(robot, type(request::newleader), body, 500ms,
+                                                    context_.mine);
+            if (!a && a.error() == cluster::ask_error::closed) co_return;
+            std::optional<known_epoch> newer;
+            if (a && is(*a, reply::stale)) newer = unpack<known_epoch>(a->body);
+            if (newer) context_.elections.step_down(newer->highest);
+        }
+        co_await sleep_for(500ms);
+    }
+}
+
+// The orders of a screen that is gone for good are aborted, or refunded if they were charged.
+task<void> leader::take_over() {
+    environment const& env = co_await this_environment();
+    std::map<std::uint32_t, time_point> heard;
+    time_point const begun = env.timers().now();
+    std::vector<std::byte> const nothing;
+    for (;;) {
+        co_await sleep_for(1s);
+        std::set<std::uint32_t> owners;
+        std::vector<order_id> const unresolved = unresolved_;
+        for (order_id const& oid : unresolved) {
+            if (auto const s = screen_of(oid)) owners.insert(*s);
+        }
+        for (std::uint32_t const s : owners) {
+            bool alive = screen_id(s) == context_.me.self().id;
+            if (!alive && s < most_of_a_kind) {
+                cluster::address const screen = context_.here.address_of(screen_id(s));
+                auto const a = co_await context_.me.ask(screen, type(request::keepalive), nothing,
+                                                        500ms, context_.mine);
+                alive = a.has_value();
+            }
+            if (alive) heard[s] = env.timers().now();
+        }
+        for (order_id const& oid : unresolved) {
+            auto const s = screen_of(oid);
+            if (!s) continue;
+            auto const at = heard.find(*s);
+            time_point const last = at == heard.end() ? begun : at->second;
+            if (env.timers().now() - last < context_.patience.screen_gone) continue;
+            context_.here.log->warn("{} is taken over: its screen is gone", oid);
+            cancellation const c{oid, "its screen is gone", true};
+            auto const a =
+                co_await context_.me.ask(context_.here.address_of(gateway_id),
+                                         type(request::cancel), pack(c), 1s, context_.mine);
+            (void)a;
+        }
+    }
+}
+
+}  // namespace rondo::shop

@@ -1,0 +1,191 @@
+// leader.hpp: the leader among the screens: it hands the orders of all of them to free robots.
+//
+// Actors         by the names of the design they come from:
+//                LeaderReceiver    takes the orders of screens, and recognises the screens
+//                OrderCoordinator  knows which robots are free; orders wait in its queue
+//                OrderResolver     one for each robot: has it make one order after the other
+// Messages       OrderActorMessage (an order), FreeRobotActorMessage (a robot is free again),
+//                FallenRobotActorMessage (it does not answer: its order goes to another one).
+//
+// Attempts       a screen counts its attempts in steps of `attempts_of_a_screen`; the leader counts
+//                up from there for each robot it tries. So no two robots make the same attempt.
+// Recovery       a leader begins by asking all robots what they hold: an order that a robot has
+//                made, or is making, is asked of that robot again, with its attempt.
+// Bounds         the queue and all mailboxes are bounded; one order too many is answered busy.
+// A fallen robot is asked again and again, and is free again when it answers.
+// End            stop() ends all actors; who waits for an answer hears nothing (and asks anew).
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "messages.hpp"
+#include "place.hpp"
+#include "rondo/actor/actor.hpp"
+#include "rondo/cluster/election.hpp"
+#include "rondo/cluster/peer.hpp"
+#include "rondo/core/join_set.hpp"
+#include "rondo/core/spawn.hpp"
+#include "rondo/sync/oneshot.hpp"
+#include "times.hpp"
+
+namespace rondo::shop {
+
+inline constexpr std::uint64_t attempts_of_a_screen = 1U << 16U;
+
+struct order_outcome {
+    reply kind = reply::busy;  // ready, abort, stale or busy
+    cup made;
+    std::string reason;
+};
+
+struct OrderActorMessage {
+    order_request wanted;
+    oneshot::sender<order_outcome> answer;
+};
+
+struct FreeRobotActorMessage {
+    std::uint32_t robot = 0;
+    std::optional<order_id> ended;   // that it has made, or refused
+    order_outcome outcome{};         // of that
+    std::vector<attempt_at> held{};  // what it has when it was recognised
+};
+
+struct FallenRobotActorMessage {
+    std::uint32_t robot = 0;
+    std::optional<OrderActorMessage> order{};  // that it should have made
+};
+
+// Says to an OrderResolver: find out whether the robot is there.
+struct RecogniseActorMessage {};
+
+// Says to the OrderCoordinator which OrderResolver a robot has.
+using resolver_address = actor::address<OrderActorMessage, RecogniseActorMessage>;
+struct ResolverActorMessage {
+    std::uint32_t robot = 0;
+    resolver_address resolver;
+};
+using coordinator_address = actor::address<OrderActorMessage, FreeRobotActorMessage,
+                                           FallenRobotActorMessage, ResolverActorMessage>;
+
+// What the leader knows of the stock, and since when.
+struct known_levels {
+    std::vector<level> levels;
+    time_point since{};
+};
+
+// What all parts of a leader share.
+struct leading_context {
+    place const& here;
+    cluster::peer& me;
+    cluster::election& elections;
+    cluster::epoch mine;
+    times const& patience;
+    known_levels known{};
+};
+
+class OrderCoordinator {
+  public:
+    using accepts = actor::messages<OrderActorMessage, FreeRobotActorMessage,
+                                    FallenRobotActorMessage, ResolverActorMessage>;
+    static constexpr std::size_t queue_bound = 64;
+
+    explicit OrderCoordinator(leading_context& c) noexcept : context_(&c) {}
+
+    void receive(OrderActorMessage m);
+    void receive(FreeRobotActorMessage m);
+    void receive(FallenRobotActorMessage m);
+    void receive(ResolverActorMessage m);
+
+  private:
+    enum class state : std::uint8_t { unknown, free, busy, fallen };
+    struct robot {
+        resolver_address resolver;
+        state now = state::unknown;
+    };
+    struct held_cup {
+        std::uint32_t robot = 0;
+        std::uint64_t attempt = 0;
+    };
+
+    void assign();
+    // A free robot for this order: the one that holds it already, or any other.
+    std::optional<std::uint32_t> robot_for(OrderActorMessage& order);
+    void give(std::uint32_t number, OrderActorMessage order);
+    void end(order_id const& oid, order_outcome const& outcome);
+
+    leading_context* context_;
+    std::map<std::uint32_t, robot> robots_;
+    std::deque<OrderActorMessage> queue_;
+    // Orders that are queued or being made, with those who asked for them once more.
+    std::map<order_id, std::vector<oneshot::sender<order_outcome>>> open_;
+    std::map<order_id, held_cup> cups_;
+    std::uint32_t last_given_ = 0;
+};
+
+class OrderResolver {
+  public:
+    using accepts = actor::messages<OrderActorMessage, RecogniseActorMessage>;
+
+    OrderResolver(leading_context& c, coordinator_address to, std::uint32_t robot)
+        : context_(&c), coordinator_(std::move(to)), robot_(robot) {}
+
+    task<void> receive(OrderActorMessage m);
+    task<void> receive(RecogniseActorMessage);
+
+  private:
+    // Nothing: the robot does not answer any more.
+    task<std::optional<order_outcome>> have_it_made(order_request wanted);
+    task<bool> is_alive();
+
+    leading_context* context_;
+    coordinator_address coordinator_;
+    std::uint32_t robot_;
+};
+
+class LeaderReceiver {
+  public:
+    using accepts = actor::messages<OrderActorMessage, RecogniseActorMessage>;
+
+    LeaderReceiver(leading_context& c, coordinator_address to, std::vector<std::uint32_t> screens)
+        : context_(&c), coordinator_(std::move(to)), screens_(std::move(screens)) {}
+
+    void receive(OrderActorMessage m);
+    // Tells the screens who leads, so that they order here what they wait for.
+    task<void> receive(RecogniseActorMessage);
+
+  private:
+    leading_context* context_;
+    coordinator_address coordinator_;
+    std::vector<std::uint32_t> screens_;
+};
+
+class leader {
+  public:
+    leader(place const& here, cluster::peer& me, cluster::election& elections, cluster::epoch mine,
+           times const& patience, std::vector<std::uint32_t> screens, std::uint32_t robots);
+
+    // Answered later, or at once when there is no room.
+    void order(OrderActorMessage m);
+    cluster::epoch epoch() const noexcept { return context_.mine; }
+    // All actors have ended.
+    task<void> stop();
+
+  private:
+    task<void> watch_stock();
+    task<void> tell_robot(std::uint32_t number);
+    task<void> take_over();
+
+    leading_context context_;
+    std::vector<std::uint32_t> screens_;
+    std::uint32_t robots_;
+    std::vector<order_id> unresolved_;  // as the gateway said last
+    actor::supervisor actors_;
+    std::optional<actor::address_of<LeaderReceiver>> receiver_;
+    join_set<void> duties_;
+};
+
+}  // namespace rondo::shop

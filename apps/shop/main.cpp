@@ -1,0 +1,200 @@
+// shop: an ice-cream shop of robots, as programs that talk over UDP. Flags and logs meet here.
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "arguments.hpp"
+#include "demo.hpp"
+#include "finished_run.hpp"
+#include "gateway.hpp"
+#include "process.hpp"
+#include "robot.hpp"
+#include "screen.hpp"
+#include "stock.hpp"
+
+namespace {
+
+using namespace rondo::shop;
+using rondo::task;
+
+struct command_line {
+    process_options process;
+    std::string log_level = "info";
+    std::string stock_file = "stock.toml";
+    std::uint32_t number = 0;
+    std::string ring;
+    std::string screens;
+    std::string orders;
+    std::uint32_t robots = 0;
+    std::uint32_t scoop_ms = 0;
+};
+
+int complain(std::string const& problem) {
+    std::fprintf(stderr, "%s\n", problem.c_str());
+    return exit_bad_arguments;
+}
+
+std::shared_ptr<spdlog::logger> make_log(command_line const& c, std::string const& who) {
+    auto log = spdlog::stderr_logger_mt(who);
+    log->set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %n %l %v");
+    log->set_level(spdlog::level::from_str(c.log_level));
+    log->flush_on(spdlog::level::info);
+    return log;
+}
+
+task<int> gateway_role(place here, gateway_options chosen) {
+    co_await run_gateway(std::move(here), std::move(chosen));
+    co_return EXIT_SUCCESS;
+}
+
+int run_the_gateway(command_line const& c) {
+    gateway_options chosen;
+    auto sold = load_stock(c.stock_file);
+    if (!sold) {
+        for (std::string const& problem : sold.error()) complain(problem);
+        return exit_bad_arguments;
+    }
+    chosen.sold = *std::move(sold);
+    char const* const rejection = std::getenv("CARD_REJECTION_PROBABILITY");
+    if (rejection != nullptr) {
+        auto const p = parse_probability(rejection);
+        if (!p) return complain("CARD_REJECTION_PROBABILITY: " + p.error());
+        chosen.rejection = *p;
+    }
+    return run_as_process(c.process, gateway_id, make_log(c, "gateway"),
+                          [&](place here) { return gateway_role(std::move(here), chosen); });
+}
+
+task<int> robot_role(place here, robot_options chosen) {
+    co_await run_robot(std::move(here), std::move(chosen));
+    co_return EXIT_SUCCESS;
+}
+
+int run_the_robot(command_line const& c) {
+    auto ring = parse_ring(c.ring, c.number);
+    if (!ring) return complain(ring.error());
+    robot_options chosen;
+    chosen.number = c.number;
+    chosen.ring = *std::move(ring);
+    chosen.scoop = std::chrono::milliseconds{c.scoop_ms};
+    auto log = make_log(c, "robot " + std::to_string(c.number));
+    return run_as_process(c.process, robot_id(c.number), std::move(log),
+                          [&](place here) { return robot_role(std::move(here), chosen); });
+}
+
+task<int> screen_role(place here, screen_options chosen) {
+    auto const log = here.log;
+    screen_tally const t = co_await run_screen(std::move(here), std::move(chosen));
+    log->info("{} delivered, {} aborted, {} refunded, {} lines skipped", t.delivered, t.aborted,
+              t.refunded, t.skipped);
+    co_return EXIT_SUCCESS;
+}
+
+int run_the_screen(command_line const& c) {
+    auto screens = parse_screens(c.screens, c.number);
+    if (!screens) return complain(screens.error());
+    auto orders = read_orders(c.orders);
+    if (!orders) return complain(orders.error());
+    screen_options chosen;
+    chosen.number = c.number;
+    chosen.screens = *std::move(screens);
+    chosen.robots = c.robots;
+    std::error_code ignored;
+    chosen.file = std::filesystem::absolute(c.orders, ignored).lexically_normal().string();
+    chosen.orders = *std::move(orders);
+    auto log = make_log(c, "screen " + std::to_string(c.number));
+    return run_as_process(c.process, screen_id(c.number), std::move(log),
+                          [&](place here) { return screen_role(std::move(here), chosen); });
+}
+
+void add_process_options(CLI::App& command, command_line& c) {
+    command.add_option("--state", c.process.directory, "where the files of the shop are")
+        ->capture_default_str();
+    command.add_option("--host", c.process.host, "the IPv4 address of all members")
+        ->capture_default_str();
+    command.add_option("--base-port", c.process.base_port, "the gateway's port; others follow")
+        ->check(CLI::Range(std::uint16_t{1}, last_base_port))
+        ->capture_default_str();
+    command
+        .add_option("--peers-port", c.process.peers_port,
+                    "reach the others from this base port on, through a proxy")
+        ->check(CLI::Range(std::uint16_t{1}, last_base_port));
+    command.add_option("--log", c.log_level, "trace, debug, info, warning, error or off")
+        ->envname("RONDO_LOG")
+        ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error", "off"}))
+        ->capture_default_str();
+}
+
+int print_ledger(command_line const& c, bool as_json) {
+    auto const text = report(c.process.directory, as_json ? report_form::json : report_form::text);
+    if (!text) return complain(text.error());
+    std::fputs(text->c_str(), stdout);
+    return EXIT_SUCCESS;
+}
+
+int check_run(command_line const& c) {
+    auto const checks = verify(c.process.directory);
+    if (!checks) return complain(checks.error());
+    bool good = true;
+    for (invariant_check const& one : *checks) {
+        std::printf("%s  %s\n", one.violations.empty() ? "holds" : "FAILS", one.name.c_str());
+        for (std::string const& v : one.violations) std::printf("       %s\n", v.c_str());
+        good = good && one.violations.empty();
+    }
+    return good ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+CLI::Range number_of_a_kind() { return {std::uint32_t{0}, most_of_a_kind - 1}; }
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    CLI::App app{"shop: a robotised ice-cream shop that loses nothing"};
+    app.require_subcommand(1);
+    command_line c;
+
+    CLI::App* const gateway = app.add_subcommand("gateway", "the payment gateway, with its ledger");
+    gateway->add_option("--stock", c.stock_file, "what is sold")->capture_default_str();
+    CLI::App* const robot = app.add_subcommand("robot", "a robot of the ring");
+    robot->add_option("number", c.number)->required()->check(number_of_a_kind());
+    robot->add_option("ring", c.ring, "as 1:2:0, beginning with itself")->required();
+    robot->add_option("--scoop-ms", c.scoop_ms, "how long it takes to fill in a flavour");
+    CLI::App* const screen = app.add_subcommand("screen", "a screen, with the orders of a file");
+    screen->add_option("number", c.number)->required()->check(number_of_a_kind());
+    screen->add_option("screens", c.screens, "as 0:1:2")->required();
+    screen->add_option("orders", c.orders, "a file with an order in JSON on each line")->required();
+    screen->add_option("robots", c.robots, "how many there are")
+        ->required()
+        ->check(CLI::Range(std::uint32_t{1}, most_of_a_kind));
+    for (CLI::App* const command : {gateway, robot, screen}) add_process_options(*command, c);
+    CLI::App* const ledger =
+        app.add_subcommand("ledger", "print everything that was charged or not");
+    bool as_json = false;
+    ledger->add_flag("--json", as_json, "as JSON");
+    CLI::App* const verify_run = app.add_subcommand("verify", "check the files of a finished run");
+    for (CLI::App* const command : {ledger, verify_run}) {
+        command->add_option("--state", c.process.directory, "where the files of the shop are")
+            ->capture_default_str();
+    }
+    CLI::App* const demo = app.add_subcommand("demo", "a whole shop on this machine");
+    demo_options shown;
+    demo->add_flag("--chaos", shown.chaos, "kill processes at random while it runs");
+    demo->add_option("--state", shown.directory, "keep its files here, in a new directory");
+    demo->add_option("--seed", shown.seed, "of orders and of who is killed");
+    demo->add_option("--orders", shown.orders, "of each screen")->capture_default_str();
+    CLI11_PARSE(app, argc, argv);
+
+    if (gateway->parsed()) return run_the_gateway(c);
+    if (robot->parsed()) return run_the_robot(c);
+    if (ledger->parsed()) return print_ledger(c, as_json);
+    if (verify_run->parsed()) return check_run(c);
+    if (demo->parsed()) return run_demo(shown) ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_the_screen(c);
+}

@@ -1,0 +1,93 @@
+#include "process.hpp"
+
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/address_v4.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <random>
+#include <utility>
+
+#include "arguments.hpp"
+#include "rondo/asio/asio_executor.hpp"
+#include "rondo/asio/udp.hpp"
+#include "rondo/core/spawn.hpp"
+
+namespace rondo::shop {
+
+namespace {
+
+[[noreturn]] void end_process(spdlog::logger& log, int status) {
+    log.flush();
+    std::_Exit(status);
+}
+
+task<void> to_its_end(std::function<task<int>(place)> role, place here) {
+    auto const log = here.log;
+    int const status = co_await role(std::move(here));
+    end_process(*log, status);
+}
+
+}  // namespace
+
+int run_as_process(process_options const& chosen, member_id self,
+                   std::shared_ptr<spdlog::logger> log,
+                   std::function<task<int>(place)> const& role) {
+    std::expected<cluster::secret, std::string> const shared = load_secret(chosen.directory);
+    boost::system::error_code wrong;
+    auto const host = boost::asio::ip::make_address_v4(chosen.host, wrong);
+    std::error_code error;
+    std::filesystem::create_directories(chosen.directory, error);
+    std::string problem;
+    if (!shared) problem = shared.error();
+    if (wrong) problem = "'" + chosen.host + "' is not an IPv4 address";
+    if (error) problem = chosen.directory + ": " + error.message();
+    if (!problem.empty()) {
+        log->critical("{}", problem);
+        return exit_cannot_start;
+    }
+
+    boost::asio::io_context io{1};
+    auto const work = boost::asio::make_work_guard(io);
+    asio::asio_executor<> where{io.get_executor()};
+    asio::udp_network network{io.get_executor()};
+    std::random_device seed;
+    std::mt19937_64 random{(std::uint64_t{seed()} << 32U) | seed()};
+    boost::asio::signal_set stops{io, SIGTERM, SIGINT};
+    stops.async_wait([log](boost::system::error_code const& e, int) {
+        if (e) return;
+        log->info("stopped");
+        end_process(*log, EXIT_SUCCESS);
+    });
+
+    place here;
+    here.where = &where;
+    here.network = &network;
+    std::uint16_t const others = chosen.peers_port != 0 ? chosen.peers_port : chosen.base_port;
+    std::uint32_t const at = host.to_uint();
+    here.endpoint_of = [at, others, own = chosen.base_port, self](member_id id) {
+        return endpoint{at, static_cast<std::uint16_t>((id == self ? own : others) + id)};
+    };
+    here.shared = *shared;
+    here.wall_clock = [] {
+        return std::chrono::duration_cast<std::chrono::milliseconds>(
+            std::chrono::system_clock::now().time_since_epoch());
+    };
+    here.incarnation =
+        static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
+    here.random = [&random] { return random(); };
+    here.directory = chosen.directory;
+    here.log = log;
+    here.fail = [log](std::string const& reason) {
+        log->critical("{}", reason);
+        end_process(*log, exit_storage_failed);
+    };
+    spawn(where, to_its_end(role, std::move(here))).detach();
+    io.run();
+    return EXIT_SUCCESS;
+}
+
+}  // namespace rondo::shop

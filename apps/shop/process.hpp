@@ -1,0 +1,33 @@
+// process.hpp: a role of the shop as a process of its own: real UDP, clocks and disks.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "place.hpp"
+#include "rondo/core/task.hpp"
+
+namespace rondo::shop {
+
+struct process_options {
+    std::string directory = "shop-state";
+    std::string host = "127.0.0.1";
+    std::uint16_t base_port = 7100;
+    // Where the others are reached, if that is not their own ports: through a proxy, say.
+    std::uint16_t peers_port = 0;
+};
+
+// Exit statuses.
+inline constexpr int exit_cannot_start = 1;
+inline constexpr int exit_bad_arguments = 2;
+inline constexpr int exit_storage_failed = 3;
+
+// Runs a role, the member `self`, to its end or until a signal asks the process to end; then the
+// process exits. (Nothing has to be put in order: see place.hpp.) Returns only if it cannot start.
+int run_as_process(process_options const& chosen, member_id self,
+                   std::shared_ptr<spdlog::logger> log,
+                   std::function<task<int>(place)> const& role);
+
+}  // namespace rondo::shop

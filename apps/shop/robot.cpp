@@ -1,0 +1,485 @@
+// Invariants
+//   I1  a token is held only inside one scope of OrderHandler, which waits for no other one there.
+//   I2  what a cup has reserved is in settle_ or in a token, until it was used or released once.
+//   I3  a reservation is released only when its attempt can never be charged: it was aborted before
+//       it was ready, or a screen discards it because the ledger has aborted the order.
+#include "robot.hpp"
+
+#include <chrono>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "container.hpp"
+#include "journal.hpp"
+#include "messages.hpp"
+#include "rondo/cluster/peer.hpp"
+#include "rondo/core/spawn.hpp"
+#include "rondo/core/this_task.hpp"
+#include "rondo/sync/notify.hpp"
+
+namespace rondo::shop {
+
+namespace {
+
+using namespace std::chrono_literals;
+using cluster::answer;
+using cluster::message;
+
+constexpr std::size_t most_cups = 256;
+constexpr clock::duration housekeeping = 250ms;
+
+// An attempt at an order, from when it was asked for.
+struct made_cup {
+    enum class state : std::uint8_t { wanted, ready, aborted, fetched };
+
+    std::uint64_t number = 0;
+    std::vector<item> items;
+    state now = state::wanted;
+    bool discarded = false;
+    std::vector<cluster::take> takes;
+    std::string reason;
+    time_point since{};
+};
+
+// What is known of the stock, and the reservations that are to be settled when their token comes.
+class shelf {
+  public:
+    explicit shelf(cluster::member_run self, clock::duration age) : self_(self), age_(age) {}
+
+    void learn(std::vector<level> const& levels, time_point now) {
+        if (levels.empty()) return;
+        levels_ = levels;
+        since_ = now;
+    }
+    bool knows_any() const noexcept { return !levels_.empty(); }
+    std::vector<level> const& levels() const noexcept { return levels_; }
+    std::optional<std::uint64_t> ledger_has(std::string_view flavour) const {
+        for (level const& l : levels_) {
+            if (l.flavour == flavour) return l.left;
+        }
+        return std::nullopt;
+    }
+
+    enum class how : std::uint8_t { use, release };
+    void settle_later(std::string flavour, std::uint64_t cup, how h) {
+        settle_.push_back({std::move(flavour), cup, h});
+    }
+
+    // Brings a container up to date whose token is here.
+    void update(std::string_view flavour, container& c, time_point now) {
+        std::erase_if(settle_, [&](settlement const& s) {
+            if (s.flavour != flavour) return false;
+            if (s.h == how::use) {
+                c.use(self_, s.cup);
+            } else {
+                c.release(self_, s.cup);
+            }
+            return true;
+        });
+        c.forget_before(self_);
+        std::optional<std::uint64_t> const has = ledger_has(flavour);
+        if (has && now - since_ <= age_) c.clamp(*has);
+    }
+    bool waits(std::string_view flavour) const {
+        for (settlement const& s : settle_) {
+            if (s.flavour == flavour) return true;
+        }
+        return false;
+    }
+
+  private:
+    struct settlement {
+        std::string flavour;
+        std::uint64_t cup;
+        how h;
+    };
+
+    cluster::member_run self_;
+    clock::duration age_;
+    std::vector<level> levels_;
+    time_point since_{};
+    std::vector<settlement> settle_;
+};
+
+class robot {
+  public:
+    robot(place const& here, robot_options const& chosen, cluster::database& storage)
+        : here_(here),
+          options_(chosen),
+          epochs_(storage, here.fail),
+          highest_(epochs_.load()),
+          self_{robot_id(chosen.number), here.incarnation},
+          shelf_(self_, 2 * chosen.patience.levels_age),
+          me_(
+              bound(), here.shared, self_,
+              [this](message m) { return RobotReceiver(std::move(m)); }, peer_options()),
+          ring_(
+              me_, members(),
+              [this](std::vector<cluster::token> lost, std::vector<std::string> held) {
+                  return renew(std::move(lost), std::move(held));
+              },
+              ring_options(),
+              [this](std::string const& name, cluster::token_place const&,
+                     std::vector<std::byte>& content) { on_arrival(name, content); }) {}
+
+    task<void> run() {
+        environment const& env = co_await this_environment();
+        timers_ = &env.timers();
+        auto receiving = spawn(*here_.where, me_.run());
+        auto inspecting = spawn(*here_.where, RobotInspector());
+        co_await OrderHandler();
+    }
+
+  private:
+    using key = std::pair<order_id, std::uint64_t>;
+
+    std::unique_ptr<datagram_socket> bound() const {
+        endpoint const at = here_.endpoint_of(robot_id(options_.number));
+        auto socket = here_.network->bind(at);
+        if (socket) return *std::move(socket);
+        here_.fail("cannot listen at " + to_text(at));
+        return here_.network->bind({at.host, 0}).value();
+    }
+    cluster::peer_options peer_options() const {
+        cluster::peer_options o;
+        o.jitter_seed = static_cast<std::uint32_t>(here_.random());
+        return o;
+    }
+    cluster::ring_options ring_options() const {
+        cluster::ring_options o = options_.tokens;
+        o.jitter_seed = static_cast<std::uint32_t>(here_.random());
+        return o;
+    }
+    std::vector<cluster::address> members() const {
+        std::vector<cluster::address> all;
+        for (std::uint32_t const r : options_.ring) all.push_back(here_.address_of(robot_id(r)));
+        return all;
+    }
+    time_point now() const noexcept { return timers_ != nullptr ? timers_->now() : time_point{}; }
+
+    // --- RobotReceiver ---
+
+    task<answer> RobotReceiver(message m) {
+        if (cluster::token_ring::serves(m.type)) co_return ring_.serve(m);
+        switch (static_cast<request>(m.type)) {
+            case request::dispatch: {
+                answer const made = co_await on_dispatch(std::move(m));
+                co_return made;
+            }
+            case request::newleader:
+                co_return on_new_leader(m);
+            case request::recover:
+                co_return admit(m.epoch) ? answer_with(reply::ready, held()) : stale();
+            case request::keepalive:
+                co_return admit(m.epoch) ? answer_with(reply::yes, presence{current_, false})
+                                         : stale();
+            case request::deliver:
+                co_return on_deliver(m);
+            case request::discard:
+                co_return on_discard(m);
+            default:
+                co_return answer_with(reply::nonsense);
+        }
+    }
+
+    answer stale() const { return answer_with(reply::stale, known_epoch{highest_}); }
+
+    bool admit(cluster::epoch e) {
+        if (e < highest_) return false;
+        if (e > highest_) {
+            epochs_.save(e);
+            highest_ = e;
+            here_.log->info("screen {} leads, in term {}", number_of(e.leader), e.term);
+        }
+        return true;
+    }
+
+    answer on_new_leader(message const& m) {
+        if (!admit(m.epoch)) return stale();
+        auto const known = unpack<levels_known>(m.body);
+        if (!known) return answer_with(reply::nonsense);
+        learn(known->levels);
+        return answer_with(reply::ack);
+    }
+
+    // A flavour that no token is known of needs one.
+    void learn(std::vector<level> const& levels) {
+        shelf_.learn(levels, now());
+        std::vector<cluster::token_view> const tokens = ring_.tokens();
+        for (level const& l : levels) {
+            bool there = false;
+            for (cluster::token_view const& t : tokens) there = there || t.name == l.flavour;
+            if (there || now() < next_repair_) continue;
+            next_repair_ = now() + 1s;
+            ring_.repair();
+        }
+    }
+
+    holding held() const {
+        holding h;
+        for (auto const& [k, c] : cups_) {
+            bool const has = c.now == made_cup::state::wanted || c.now == made_cup::state::ready;
+            if (has && h.held.size() < most_held) h.held.push_back({k.first, k.second});
+        }
+        return h;
+    }
+
+    task<answer> on_dispatch(message m) {
+        if (!admit(m.epoch)) co_return stale();
+        auto wanted = unpack<order_request>(m.body);
+        if (!wanted) co_return answer_with(reply::nonsense);
+        learn(wanted->levels);
+        key const k{wanted->oid, wanted->attempt};
+        if (!cups_.contains(k)) {
+            bool const ready = !current_ && shelf_.knows_any() && make_room();
+            if (!ready) co_return answer_with(reply::busy);
+            made_cup c;
+            c.number = ++last_cup_;
+            c.items = std::move(wanted->items);
+            c.since = now();
+            cups_.emplace(k, std::move(c));
+            current_ = attempt_at{k.first, k.second};
+            wanted_.notify_one();
+        }
+        for (;;) {
+            auto const at = cups_.find(k);
+            if (at == cups_.end()) co_return answer_with(reply::busy);
+            made_cup const& c = at->second;
+            if (c.now == made_cup::state::aborted) {
+                co_return answer_with(reply::abort, why{c.reason});
+            }
+            if (c.now != made_cup::state::wanted) {
+                co_return answer_with(reply::ready, cup{k.second, options_.number, c.takes});
+            }
+            co_await made_.notified();
+        }
+    }
+
+    // Those that nobody needs any more make room.
+    bool make_room() {
+        if (cups_.size() < most_cups) return true;
+        auto oldest = cups_.end();
+        for (auto at = cups_.begin(); at != cups_.end(); ++at) {
+            bool const over = at->second.now == made_cup::state::fetched ||
+                              at->second.now == made_cup::state::aborted;
+            if (over && (oldest == cups_.end() || at->second.since < oldest->second.since)) {
+                oldest = at;
+            }
+        }
+        if (oldest == cups_.end()) return false;
+        cups_.erase(oldest);
+        return true;
+    }
+
+    answer on_deliver(message const& m) {
+        auto const read = unpack<attempt_at>(m.body);
+        if (!read) return answer_with(reply::nonsense);
+        auto const at = cups_.find({read->oid, read->attempt});
+        if (at == cups_.end()) return answer_with(reply::gone);
+        made_cup& c = at->second;
+        if (c.now == made_cup::state::ready) {
+            settle(c, shelf::how::use);
+            c.now = made_cup::state::fetched;
+        }
+        return answer_with(c.now == made_cup::state::fetched ? reply::ack : reply::gone);
+    }
+
+    answer on_discard(message const& m) {
+        auto const read = unpack<attempt_at>(m.body);
+        if (!read) return answer_with(reply::nonsense);
+        auto const at = cups_.find({read->oid, read->attempt});
+        if (at != cups_.end() && at->second.now == made_cup::state::wanted) {
+            at->second.discarded = true;
+        } else if (at != cups_.end()) {
+            if (at->second.now == made_cup::state::ready) {
+                settle(at->second, shelf::how::release);  // I3
+            }
+            cups_.erase(at);
+        }
+        return answer_with(reply::ack);
+    }
+
+    void settle(made_cup const& c, shelf::how h) {
+        for (cluster::take const& t : c.takes) shelf_.settle_later(t.resource, c.number, h);  // I2
+    }
+
+    // --- OrderHandler ---
+
+    task<void> OrderHandler() {
+        for (;;) {
+            if (!current_) {
+                auto const woken = co_await wanted_.notified_for(housekeeping);
+                (void)woken;
+            }
+            if (current_) {
+                key const wanted{current_->oid, current_->attempt};
+                co_await make(wanted);
+                current_.reset();
+                made_.notify_waiters();
+            }
+            co_await tidy_up();
+        }
+    }
+
+    task<void> make(key k) {
+        std::map<std::string, std::uint32_t> grams;
+        for (item const& i : cups_.at(k).items) grams[i.flavour] += i.grams;
+        std::string refused;
+        for (auto const& [flavour, amount] : grams) {
+            if (!shelf_.ledger_has(flavour)) {
+                refused = "unknown flavour " + flavour;
+                break;
+            }
+            std::optional<std::string> const problem = co_await scoop(k, flavour, amount);
+            if (problem) {
+                refused = *problem;
+                break;
+            }
+        }
+        made_cup& c = cups_.at(k);
+        if (refused.empty() && c.discarded) refused = "discarded";
+        if (refused.empty()) {
+            c.now = made_cup::state::ready;
+            here_.log->info("{} is ready", k.first);
+        } else {
+            settle(c, shelf::how::release);  // I3
+            c.takes.clear();
+            c.now = made_cup::state::aborted;
+            c.reason = refused;
+            here_.log->info("{} is aborted: {}", k.first, refused);
+        }
+    }
+
+    // Nothing, or why not. A token that has no room for another cup is waited for again.
+    task<std::optional<std::string>> scoop(key k, std::string flavour, std::uint32_t grams) {
+        for (;;) {
+            {
+                cluster::held_token token = co_await ring_.take(flavour);  // I1
+                container::taken const taken = reserve(k, flavour, grams, token);
+                if (taken == container::taken::not_enough) {
+                    co_return "not enough " + flavour + " is left";
+                }
+                if (taken == container::taken::yes) {
+                    if (options_.scoop > clock::duration{}) co_await sleep_for(options_.scoop);
+                    co_return std::nullopt;
+                }
+            }
+            co_await sleep_for(20ms);
+        }
+    }
+
+    container::taken reserve(key const& k, std::string const& flavour, std::uint32_t grams,
+                             cluster::held_token& token) {
+        container c = container::read(token.content()).value_or(container{});
+        shelf_.update(flavour, c, now());
+        made_cup& made = cups_.at(k);
+        container::taken const taken = c.reserve({self_, made.number, grams});
+        if (taken == container::taken::yes) {
+            made.takes.push_back({flavour, grams, token.place().gen.count, token.place().hop});
+        }
+        token.content() = c.write();
+        return taken;
+    }
+
+    // Between orders: tokens that stay here are brought up to date, old cups are thrown away.
+    task<void> tidy_up() {
+        say_ring();
+        for (cluster::token_view const& t : ring_.tokens()) {
+            bool const here = t.state == cluster::token_state::here;
+            bool const stays = ring_.members().size() <= 1;
+            if (!here || !(stays || shelf_.waits(t.name))) continue;
+            cluster::held_token token = co_await ring_.take(t.name);
+            on_arrival(t.name, token.content());
+        }
+        time_point const too_old = now() - options_.patience.cup_kept;
+        for (auto at = cups_.begin(); at != cups_.end();) {
+            if (at->second.since > too_old || at->second.now == made_cup::state::wanted) {
+                ++at;
+                continue;
+            }
+            if (at->second.now == made_cup::state::ready) settle(at->second, shelf::how::use);
+            at = cups_.erase(at);
+        }
+    }
+
+    void on_arrival(std::string const& name, std::vector<std::byte>& content) {
+        std::optional<container> c = container::read(content);
+        if (!c) return;
+        shelf_.update(name, *c, now());
+        content = c->write();
+    }
+
+    // --- RobotInspector ---
+
+    task<void> RobotInspector() { co_await ring_.run(); }
+
+    void say_ring() {
+        std::vector<member_id> now = ring_.members();
+        if (now == last_ring_) return;
+        last_ring_ = std::move(now);
+        std::string text;
+        for (member_id const m : last_ring_) {
+            if (!text.empty()) text += ':';
+            text += std::to_string(number_of(m));
+        }
+        here_.log->info("the ring is {}", text.empty() ? "broken" : text);
+    }
+
+    // The contents of tokens that nobody has: from the best copy, clamped to what the ledger has.
+    task<std::vector<cluster::token>> renew(std::vector<cluster::token> lost,
+                                            std::vector<std::string> held) {
+        std::vector<cluster::token> made;
+        for (cluster::token& t : lost) {
+            std::optional<container> c = container::read(t.content);
+            std::optional<std::uint64_t> const has = shelf_.ledger_has(t.name);
+            if (!c) c.emplace(has.value_or(0));
+            if (has) c->clamp(*has);
+            here_.log->info("the token of {} is made anew with {} g", t.name, c->left());
+            held.push_back(t.name);
+            made.push_back({std::move(t.name), c->write()});
+        }
+        for (level const& l : shelf_.levels()) {
+            bool there = false;
+            for (std::string const& name : held) there = there || name == l.flavour;
+            if (there) continue;
+            here_.log->info("the token of {} is made with {} g", l.flavour, l.left);
+            made.push_back({l.flavour, container{l.left}.write()});
+        }
+        co_return made;
+    }
+
+    place const& here_;
+    robot_options const& options_;
+    durable_epoch epochs_;
+    cluster::epoch highest_;
+    cluster::member_run self_;
+    shelf shelf_;
+    timer_service* timers_ = nullptr;
+    std::map<key, made_cup> cups_;
+    std::optional<attempt_at> current_;
+    std::uint64_t last_cup_ = 0;
+    time_point next_repair_{};
+    std::vector<member_id> last_ring_;
+    notify wanted_;  // for OrderHandler
+    notify made_;    // for those who wait for a cup
+    cluster::peer me_;
+    cluster::token_ring ring_;
+};
+
+}  // namespace
+
+task<void> run_robot(place here, robot_options chosen) {
+    auto opened = cluster::database::open(
+        here.file("robot-" + std::to_string(chosen.number) + ".db"), here.vfs);
+    if (!opened) {
+        here.fail(opened.error());
+        co_return;
+    }
+    robot r{here, chosen, *opened};
+    here.log->info("robot {} listens at {}", chosen.number,
+                   to_text(here.endpoint_of(robot_id(chosen.number))));
+    co_await r.run();
+}
+
+}  // namespace rondo::shop
