@@ -192,20 +192,11 @@ void disk::settle_names() {
 }
 
 void disk::settle(content& c) {
-    std::size_t const least = std::min(c.seen.size(), c.durable.size());
-    std::size_t const most = std::max(c.seen.size(), c.durable.size());
-    std::size_t length = c.durable.size();
-    if (least != most) {
-        switch (random_.below(3)) {
-            case 0:
-                break;
-            case 1:
-                length = c.seen.size();
-                break;
-            default:
-                length = least + random_.below(most - least + 1);
-        }
-    }
+    std::size_t const before = c.durable.size();
+    std::size_t const now = c.seen.size();
+    std::size_t length = random_.chance(0.5) ? before : now;
+    // Growing is writing, block by block; to be cut short is one change.
+    if (now > before && random_.chance(0.3)) length = before + random_.below(now - before + 1);
     std::vector<std::byte> result = c.durable;
     bool const garbage = random_.chance(0.5);
     while (result.size() < length) {

@@ -5,8 +5,9 @@
 // Power failure  each sector that was written since its file was last synced is, drawn from the
 //                seed, as it was before, as it was written, or torn: a part of it new, the rest
 //                old. A file that grew has its old length, its new one or one in between; sectors
-//                of it that were not kept hold zeros or garbage. A file that was made is there or
-//                not, one that was removed is gone or back.
+//                of it that were not kept hold zeros or garbage. One that was cut short has its old
+//                length or its new one. A file that was made is there or not, one that was removed
+//                is gone or back.
 // Sync           of a file covers its bytes, its length and its name; sync_directory() the names of
 //                all files. One that fails says so, and what it should have covered is in doubt for
 //                good: a later sync that succeeds does not cover it (as on Linux, where the page

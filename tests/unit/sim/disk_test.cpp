@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -118,6 +119,20 @@ TEST(Disk, AFileThatGrewHasALengthInBetweenAndMayHoldGarbage) {
     EXPECT_EQ(*std::ranges::max_element(lengths), 12U);
     EXPECT_NE(std::ranges::find(lengths, 7U), lengths.end());
     EXPECT_TRUE(garbage);
+}
+
+TEST(Disk, AFileThatWasCutShortIsThatOrAsItWas) {
+    std::set<std::string> seen;
+    for (std::uint64_t const seed : sim::seeds(100)) {
+        machine m{seed};
+        disk::file const f = m.file();
+        ASSERT_TRUE(f.write(0, bytes("aaaaaaaa")));
+        ASSERT_TRUE(f.sync());
+        ASSERT_TRUE(f.truncate(2));
+        m.lose_power();
+        seen.insert(all_of(m.d, "f"));
+    }
+    EXPECT_EQ(seen, (std::set<std::string>{"aa", "aaaaaaaa"}));
 }
 
 TEST(Disk, NamesAreInDoubtUntilTheyAreSynced) {
