@@ -219,6 +219,22 @@ TEST(Election, ALeaderThatWasCutOffStepsDown) {
     EXPECT_EQ(m.violation, "");
 }
 
+TEST(Election, ALeaderStepsDownWhenItsFollowersSaySo) {
+    members m{1, 3, {}};
+    m.start_all();
+    m.run_for(2s);
+    std::array<sim::host, 1> const leader{3};
+    std::array<sim::host, 2> const rest{1, 2};
+    m.net().partition(leader, rest);
+    m.run_for(3s);
+    ASSERT_TRUE(m.of(2).now()->leads());
+    m.net().heal();
+    m.net().cut(2, 3);  // the new leader is not heard by the old one, but 1 is
+    EXPECT_TRUE(m.agree_within(5s));
+    EXPECT_EQ(m.of(3).now()->counts().stepped_down, 1U);
+    EXPECT_EQ(m.violation, "");
+}
+
 TEST(Election, ALeaderIsToldByOthersThatItsEpochIsOver) {
     members m{1, 2, {}};
     m.start_all();

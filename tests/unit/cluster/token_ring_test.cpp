@@ -67,6 +67,7 @@ class robot {
     std::string violation;
     std::uint64_t least = 0;  // what REMAINS says: a counter is at least this when it is renewed
     std::uint64_t renewals = 0;
+    std::map<std::string, std::uint64_t> made_from;
     bool renews = true;
     bool renews_slowly = false;
 
@@ -84,6 +85,7 @@ class robot {
             if (std::ranges::find(held, name) != held.end()) continue;
             auto const copy = std::ranges::find(lost, name, &token::name);
             std::uint64_t const n = copy == lost.end() ? 0 : to_number(copy->content);
+            if (copy != lost.end()) made_from[name] = n;
             made.push_back({name, to_bytes(std::max(n, least))});
         }
         co_return made;
@@ -141,7 +143,8 @@ class robot {
 };
 
 // Robots, and the invariant that is checked at every step of time:
-//   I4  a generation of a token has one holder at most; what a run accepts rises.
+//   I4  a generation of a token has one holder at most; what a run accepts rises, and so do the
+//       rings that it is in.
 class robots {
   public:
     robots(std::uint64_t seed, member_id count, sim::conditions c, settings const& chosen = {})
@@ -201,6 +204,9 @@ class robots {
         for (robot& r : robots_) {
             if (!r.violation.empty()) violation = r.violation;
             if (r.now() == nullptr) continue;
+            ring_epoch& last = rings_[{r.id(), r.node().starts()}];
+            if (r.now()->epoch() < last) violation = "a run goes back to an older ring";
+            last = r.now()->epoch();
             for (token_view const& t : r.now()->tokens()) {
                 generations.insert(t.place.gen);
                 bool const holds = t.state == token_state::here || t.state == token_state::taken;
@@ -212,6 +218,7 @@ class robots {
     }
 
     std::vector<std::string> names_;
+    std::map<member_run, ring_epoch> rings_;
     sim::world world_;
     sim::network net_;
     std::list<robot> robots_;
@@ -252,6 +259,40 @@ TEST(TokenRing, WhatATokenCarriesGoesRoundWithIt) {
     for (robot& one : r.all()) most = std::max(most, to_number(one.now()->tokens()[1].content));
     EXPECT_GE(most + 1, static_cast<std::uint64_t>(visits));
     EXPECT_LE(most, static_cast<std::uint64_t>(visits));
+}
+
+TEST(TokenRing, LossAloneMakesNoNewTokens) {
+    for (std::uint64_t const seed : sim::seeds(5)) {
+        SCOPED_TRACE("RONDO_SEED=" + std::to_string(seed));
+        robots r{seed, 3, {.loss = 0.1, .duplication = 0.1}};
+        r.start_all();
+        r.run_for(60s);
+        EXPECT_EQ(r.generations.size(), 1U);
+        EXPECT_EQ(r.violation, "");
+    }
+}
+
+TEST(TokenRing, ATokenIsMadeAgainFromTheBestCopy) {
+    std::size_t remade = 0;
+    for (std::uint64_t const seed : sim::seeds(20)) {
+        SCOPED_TRACE("RONDO_SEED=" + std::to_string(seed));
+        robots r{seed, 3, {}};
+        r.start_all();
+        r.run_for(3s + r.world().random().between(0ms, 1s));
+        r.of(1).node().crash();
+        std::map<std::string, std::uint64_t> best;
+        for (member_id const id : {2U, 3U}) {
+            for (token_view const& t : r.of(id).now()->tokens()) {
+                best[t.name] = std::max(best[t.name], to_number(t.content));
+            }
+        }
+        EXPECT_TRUE(r.turns_within(10s));
+        for (member_id const id : {2U, 3U}) {
+            for (auto const& [name, from] : r.of(id).made_from) EXPECT_GE(from, best[name]) << name;
+            remade += r.of(id).made_from.size();
+        }
+    }
+    EXPECT_GT(remade, 5U);
 }
 
 TEST(TokenRing, ADeadMemberIsLeftOutAndItsTokensAreMadeAgain) {
@@ -431,6 +472,34 @@ TEST(TokenRing, AFreezeWithoutACommitIsEndedByANewHandshake) {
     EXPECT_TRUE(r.turns_within(10s));
     EXPECT_GT(r.of(1).now()->epoch().number, 50U);
     EXPECT_EQ(r.of(1).now()->counts().freezes_timed_out, 1U);
+}
+
+TEST(TokenRing, AMessageThatWasUnderWayDoesNotBringANewRunIntoAnOldRing) {
+    robots r{1, 3, {}};
+    r.start_all();
+    r.run_for(3s);
+    ring_epoch const ring = r.of(1).now()->epoch();
+    message handshake;
+    handshake.type = piece_types + 4;
+    handshake.source = ring.coordinator;
+    byte_writer{handshake.body}.put(ring.number).put(ring.coordinator).put(std::uint16_t{0});
+    message commit;
+    commit.type = piece_types + 5;
+    commit.source = ring.coordinator;
+    byte_writer{commit.body}.put(ring.number).put(ring.coordinator).put(std::uint16_t{3});
+    for (member_id const id : {1U, 2U, 3U}) byte_writer{commit.body}.put(member_run{id, 1});
+    byte_writer{commit.body}.put(std::uint16_t{0});
+    (void)r.of(2).now()->serve(commit);  // it is in that ring: nothing changes
+    EXPECT_EQ(r.of(2).now()->members().size(), 3U);
+    EXPECT_EQ(r.of(2).now()->tokens().size(), 2U);
+    r.of(2).node().crash();
+    r.of(2).node().start();
+    (void)r.world().run_ready();
+    (void)r.of(2).now()->serve(handshake);
+    (void)r.of(2).now()->serve(commit);
+    EXPECT_EQ(r.of(2).now()->epoch(), ring_epoch{});
+    EXPECT_TRUE(r.turns_within(10s));
+    EXPECT_EQ(r.violation, "");
 }
 
 TEST(TokenRing, StrangeBytesFromAMemberAreRefused) {
