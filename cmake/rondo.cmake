@@ -101,6 +101,7 @@ function(rondo_module name)
 
   if(RONDO_INSTALL)
     rondo_install_module(${name} "${targets}" "${arg_DEPENDS}" "${arg_PACKAGES}")
+    rondo_install_pkg_config(${name} "${arg_DEPENDS}" "${arg_LINKS}" "${arg_SOURCES}")
   endif()
 endfunction()
 
@@ -129,11 +130,11 @@ function(rondo_set_policy target policy)
 endfunction()
 
 function(rondo_install_module name targets depends packages)
-  install(TARGETS ${targets} EXPORT rondo-${name})
+  install(TARGETS ${targets} EXPORT rondo-${name} COMPONENT library)
   install(EXPORT rondo-${name} NAMESPACE rondo:: FILE rondo-${name}-targets.cmake
-    DESTINATION ${RONDO_PACKAGE_DIR})
+    DESTINATION ${RONDO_PACKAGE_DIR} COMPONENT library)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/rondo/${name}
-    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rondo)
+    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rondo COMPONENT library)
   foreach(dependency IN LISTS depends)
     get_property(below GLOBAL PROPERTY RONDO_${dependency}_DEPENDS)
     list(PREPEND depends ${below})
@@ -143,6 +144,31 @@ function(rondo_install_module name targets depends packages)
   set_property(GLOBAL APPEND PROPERTY RONDO_INSTALLED_MODULES ${name})
   set_property(GLOBAL APPEND_STRING PROPERTY RONDO_INSTALLED_TABLE
     "set(rondo_${name}_depends \"${depends}\")\nset(rondo_${name}_packages \"${packages}\")\n")
+endfunction()
+
+# rondo-<name>.pc, for those who build without CMake: pkg-config --cflags --libs rondo-sync
+function(rondo_install_pkg_config name depends links sources)
+  list(REMOVE_ITEM depends check) # of the checked variant, which pkg-config does not know
+  list(TRANSFORM depends PREPEND rondo-)
+  set(known_OpenSSL::Crypto libcrypto)
+  set(known_OpenSSL::SSL openssl)
+  set(known_SQLite::SQLite3 sqlite3)
+  set(known_prometheus-cpp::core prometheus-cpp-core)
+  foreach(link IN LISTS links)
+    if(DEFINED known_${link})
+      list(APPEND depends ${known_${link}})
+    endif()
+  endforeach()
+  list(JOIN depends " " RONDO_PC_REQUIRES)
+  set(RONDO_PC_NAME ${name})
+  set(RONDO_PC_LIBS "")
+  if(sources)
+    set(RONDO_PC_LIBS "-L\${libdir} -lrondo_${name}")
+  endif()
+  file(RELATIVE_PATH RONDO_PC_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+  set(file ${PROJECT_BINARY_DIR}/pkgconfig/rondo-${name}.pc)
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/rondo.pc.in ${file} @ONLY)
+  install(FILES ${file} DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT library)
 endfunction()
 
 # The files find_package(rondo) reads, for the modules installed so far.
@@ -156,7 +182,7 @@ function(rondo_install_package)
   write_basic_package_version_file(${here}/rondo-config-version.cmake
     COMPATIBILITY SameMinorVersion)
   install(FILES ${here}/rondo-config.cmake ${here}/rondo-config-version.cmake
-    DESTINATION ${RONDO_PACKAGE_DIR})
+    DESTINATION ${RONDO_PACKAGE_DIR} COMPONENT library)
 endfunction()
 
 # gtest.h is half of the time that most tests take to compile, so it is precompiled: once for the

@@ -15,7 +15,6 @@ namespace {
 
 using check::thread;
 using mpsc::recv_error;
-using mpsc::reserve_error;
 using mpsc::send_error;
 using mpsc::try_recv_error;
 

@@ -35,7 +35,6 @@ namespace {
 namespace net = boost::asio;
 
 using asio::use_task;
-using boost::system::error_code;
 using net::ip::tcp;
 using namespace std::chrono_literals;
 
