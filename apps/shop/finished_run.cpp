@@ -227,7 +227,9 @@ std::expected<std::vector<invariant_check>, std::string> verify(std::string cons
     std::vector<invariant_check> checks;
     for (rule const& r : rules) collect(ledger, r.name, r.broken_by, checks);
     for (std::string const& number : journals_in(directory)) {
-        ledger.select("ATTACH " + quoted(directory + "/screen-" + number + ".db") + " AS j");
+        std::string file = directory;
+        file.append("/screen-").append(number).append(".db");
+        ledger.select("ATTACH " + quoted(file) + " AS j");
         for (rule const& r : journal_rules) {
             collect(ledger, r.name, with_number(r.broken_by, number), checks);
         }

@@ -34,6 +34,7 @@ struct command_line {
     std::string orders;
     std::uint32_t robots = 0;
     std::uint32_t scoop_ms = 0;
+    std::uint32_t gone_after_s = 10;
 };
 
 int complain(std::string const& problem) {
@@ -106,6 +107,7 @@ int run_the_screen(command_line const& c) {
     chosen.number = c.number;
     chosen.screens = *std::move(screens);
     chosen.robots = c.robots;
+    chosen.patience.screen_gone = std::chrono::seconds{c.gone_after_s};
     std::error_code ignored;
     chosen.file = std::filesystem::absolute(c.orders, ignored).lexically_normal().string();
     chosen.orders = *std::move(orders);
@@ -173,6 +175,11 @@ int main(int argc, char** argv) {
     screen->add_option("robots", c.robots, "how many there are")
         ->required()
         ->check(CLI::Range(std::uint32_t{1}, most_of_a_kind));
+    screen
+        ->add_option("--gone-after", c.gone_after_s,
+                     "seconds of silence after which the orders of another screen are taken over")
+        ->check(CLI::Range(1U, 3600U))
+        ->capture_default_str();
     for (CLI::App* const command : {gateway, robot, screen}) add_process_options(*command, c);
     CLI::App* const ledger =
         app.add_subcommand("ledger", "print everything that was charged or not");

@@ -30,7 +30,7 @@ class fault_proxy {
             sockets_.push_back({s, POLLIN, 0});
             doors_[s] = static_cast<std::uint16_t>(base_port + id);
         }
-        thread_ = std::jthread{[this](std::stop_token stop) { run(stop); }};
+        thread_ = std::jthread{[this](std::stop_token const& stop) { run(stop); }};
     }
     fault_proxy(fault_proxy const&) = delete;
     fault_proxy& operator=(fault_proxy const&) = delete;
@@ -39,6 +39,9 @@ class fault_proxy {
         thread_.join();
         for (pollfd const& p : sockets_) ::close(p.fd);
     }
+
+    // Drops all messages of this type too (as it stands in the datagram); 0: none.
+    void drop_type(std::uint8_t type) noexcept { dropped_type_ = type; }
 
     std::uint64_t lost() const noexcept { return lost_; }
     std::uint64_t passed() const noexcept { return passed_; }
@@ -84,7 +87,10 @@ class fault_proxy {
             ssize_t const n = ::recvfrom(from, bytes, sizeof bytes, 0,
                                          reinterpret_cast<sockaddr*>(&sender), &length);
             if (n < 0) return;
-            if (std::uniform_real_distribution<>{}(random_) < loss_) {
+            constexpr ssize_t type_at = 5;
+            std::uint8_t const type = n > type_at ? static_cast<std::uint8_t>(bytes[type_at]) : 0;
+            bool const chosen = type != 0 && type == dropped_type_;
+            if (chosen || std::uniform_real_distribution<>{}(random_) < loss_) {
                 ++lost_;
                 continue;
             }
@@ -114,6 +120,7 @@ class fault_proxy {
 
     std::uint16_t base_port_;
     double loss_;
+    std::atomic<std::uint8_t> dropped_type_{0};
     std::minstd_rand random_{7};
     std::vector<pollfd> sockets_;
     std::map<int, std::uint16_t> doors_;  // where to each door leads

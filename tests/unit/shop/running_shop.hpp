@@ -124,11 +124,12 @@ struct shop_size {
     std::uint32_t capacity = 100'000;
     std::uint16_t peers_port = 0;
     std::uint16_t base_port = 0;
+    std::string gone_after = "10";  // seconds
 };
 
 class running_shop {
   public:
-    explicit running_shop(shop_size s) : size_(s) {
+    explicit running_shop(shop_size s) : size_(std::move(s)) {
         if (size_.base_port == 0) size_.base_port = free_base_port();
         std::ostringstream stock;
         for (char const* const f : {"lemon", "mint"}) {
@@ -144,9 +145,10 @@ class running_shop {
         for (std::uint32_t n = 0; n < size_.screens; ++n) {
             std::string const file = "orders" + std::to_string(n) + ".jsonl";
             (void)scratch_.write(file, orders(n));
-            screens_.push_back(make("screen-" + std::to_string(n),
-                                    {"screen", std::to_string(n), list(0, size_.screens), in(file),
-                                     std::to_string(size_.robots)}));
+            screens_.push_back(
+                make("screen-" + std::to_string(n),
+                     {"screen", std::to_string(n), list(0, size_.screens), in(file),
+                      std::to_string(size_.robots), "--gone-after", size_.gone_after}));
         }
     }
 
