@@ -130,7 +130,7 @@ std::string with_number(std::string_view sql, std::string const& number) {
     return text;
 }
 
-std::string quoted(std::string const& text) {
+std::string sql_text(std::string const& text) {
     std::string q = "'";
     for (char const c : text) q += c == '\'' ? std::string{"''"} : std::string{c};
     return q + "'";
@@ -198,12 +198,12 @@ std::string as_json(file_reader& from, std::vector<row> const& rows) {
     for (row const& r : rows) {
         json::array items;
         for (row const& i :
-             from.select("SELECT resource, amount FROM items WHERE key = " + quoted(r[0]))) {
+             from.select("SELECT resource, amount FROM items WHERE key = " + sql_text(r[0]))) {
             items.push_back({{"flavour", i[0]}, {"grams", std::atoll(i[1].c_str())}});
         }
         json::array steps;
         for (row const& s : from.select("SELECT state, at, reason FROM steps WHERE key = " +
-                                        quoted(r[0]) + " ORDER BY number")) {
+                                        sql_text(r[0]) + " ORDER BY number")) {
             steps.push_back(
                 {{"state", s[0]}, {"at_ms", std::atoll(s[1].c_str())}, {"reason", s[2]}});
         }
@@ -229,7 +229,7 @@ std::expected<std::vector<invariant_check>, std::string> verify(std::string cons
     for (std::string const& number : journals_in(directory)) {
         std::string file = directory;
         file.append("/screen-").append(number).append(".db");
-        ledger.select("ATTACH " + quoted(file) + " AS j");
+        ledger.select("ATTACH " + sql_text(file) + " AS j");
         for (rule const& r : journal_rules) {
             collect(ledger, r.name, with_number(r.broken_by, number), checks);
         }
