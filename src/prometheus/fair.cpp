@@ -1,30 +1,27 @@
 #include "rondo/prometheus/fair.hpp"
 
-#include <prometheus/metric_family.h>
-#include <prometheus/text_serializer.h>
-
 #include <array>
 #include <cstdint>
-#include <limits>
-#include <sstream>
 #include <string_view>
 
 namespace rondo::prometheus {
 
 namespace {
 
-using ::prometheus::ClientMetric;
-using ::prometheus::MetricFamily;
-using ::prometheus::MetricType;
-
 using reports = std::vector<fair_report>;
 
 constexpr double ns_per_second = 1e9;
 
-ClientMetric metric_of(fair_report const& r) {
-    ClientMetric m;
-    if (!r.scheduler.empty()) m.label.push_back({"scheduler", r.scheduler});
-    return m;
+labels labels_of(fair_report const& r) {
+    labels all;
+    if (!r.scheduler.empty()) all.emplace_back("scheduler", r.scheduler);
+    return all;
+}
+
+labels labels_of(fair_report const& r, std::string name, std::string value) {
+    labels all = labels_of(r);
+    all.emplace_back(std::move(name), std::move(value));
+    return all;
 }
 
 struct counter {
@@ -69,126 +66,78 @@ constexpr std::array gauges{
             [](fair::stats const& s) { return s.tenants_known; }},
 };
 
-MetricFamily family(std::string_view name, std::string_view help, MetricType type) {
-    return {"rondo_fair_" + std::string{name}, std::string{help}, type, {}};
+std::string full(std::string_view name, std::string_view end = {}) {
+    std::string all = "rondo_fair_";
+    all += name;
+    all += end;
+    return all;
 }
 
-MetricFamily counter_family(counter const& c, reports const& all) {
-    MetricFamily f = family(std::string{c.name} + "_total", c.help, MetricType::Counter);
-    for (fair_report const& r : all) {
-        f.metric.push_back(metric_of(r));
-        f.metric.back().counter.value = static_cast<double>(c.value(r.stats));
-    }
-    return f;
-}
-
-MetricFamily rejected_family(reports const& all) {
-    MetricFamily f = family("rejected_total", "Tasks that were not accepted.", MetricType::Counter);
+void add_rejected(page& to, reports const& all) {
+    auto f = to.counter(full("rejected_total"), "Tasks that were not accepted.");
     for (fair_report const& r : all) {
         for (counter const& c : rejections) {
-            ClientMetric m = metric_of(r);
-            m.label.push_back({"reason", std::string{c.name}});
-            m.counter.value = static_cast<double>(c.value(r.stats));
-            f.metric.push_back(std::move(m));
+            f.add(static_cast<double>(c.value(r.stats)),
+                  labels_of(r, "reason", std::string{c.name}));
         }
     }
-    return f;
 }
 
-MetricFamily gauge_family(counter const& c, reports const& all) {
-    MetricFamily f = family(c.name, c.help, MetricType::Gauge);
-    for (fair_report const& r : all) {
-        f.metric.push_back(metric_of(r));
-        f.metric.back().gauge.value = static_cast<double>(c.value(r.stats));
-    }
-    return f;
-}
-
-// A bucket up to each power of two from a microsecond to a minute, less one nanosecond: there our
-// own finer buckets end too, so that every count is exact.
-ClientMetric::Histogram buckets_of(histogram const& times) {
-    constexpr unsigned first = 10;
-    constexpr unsigned last = 36;
-    ClientMetric::Histogram h;
-    for (unsigned power = first; power <= last; ++power) {
-        double const highest = static_cast<double>((std::uint64_t{1} << power) - 1);
-        h.bucket.push_back({0, highest / ns_per_second});
-    }
-    h.bucket.push_back({times.count(), std::numeric_limits<double>::infinity()});
-    times.for_each_bucket([&h](histogram::bucket const& b) {
-        for (unsigned power = first; power <= last; ++power) {
-            bool const within = b.highest < std::uint64_t{1} << power;
-            if (within) h.bucket[power - first].cumulative_count += b.count;
-        }
-    });
-    h.sample_count = times.count();
-    h.sample_sum = static_cast<double>(times.sum()) / ns_per_second;
-    return h;
-}
-
-MetricFamily queue_time_family(reports const& all) {
-    MetricFamily f =
-        family("queue_time_seconds", "Time from enqueue to delivery.", MetricType::Histogram);
-    for (fair_report const& r : all) {
-        f.metric.push_back(metric_of(r));
-        f.metric.back().histogram = buckets_of(r.stats.queue_time);
-    }
-    return f;
-}
-
-MetricFamily quantile_family(reports const& all) {
-    MetricFamily f = family("queue_time_quantile_seconds",
-                            "Quantiles of the time from enqueue to delivery, since the beginning.",
-                            MetricType::Gauge);
+void add_times(page& to, reports const& all) {
+    auto times = to.times(full("queue_time_seconds"), "Time from enqueue to delivery.");
+    for (fair_report const& r : all) times.add(r.stats.queue_time, labels_of(r));
+    auto quantiles =
+        to.gauge(full("queue_time_quantile_seconds"),
+                 "Quantiles of the time from enqueue to delivery, since the beginning.");
     for (fair_report const& r : all) {
         for (auto const& [name, q] : {std::pair{"0.5", 0.5}, {"0.95", 0.95}, {"0.99", 0.99}}) {
-            ClientMetric m = metric_of(r);
-            m.label.push_back({"q", name});
-            m.gauge.value = static_cast<double>(r.stats.queue_time.quantile(q)) / ns_per_second;
-            f.metric.push_back(std::move(m));
+            quantiles.add(static_cast<double>(r.stats.queue_time.quantile(q)) / ns_per_second,
+                          labels_of(r, "q", name));
         }
     }
-    return f;
 }
 
-MetricFamily tenant_family(reports const& all) {
+void add_tenants(page& to, reports const& all) {
     constexpr char const* rest = "other";
-    MetricFamily f = family("tenant_served_cost",
-                            "Cost delivered of late, by tenant; half of it counts after a minute.",
-                            MetricType::Gauge);
+    auto f = to.gauge(full("tenant_served_cost"),
+                      "Cost delivered of late, by tenant; half of it counts after a minute.");
     for (fair_report const& r : all) {
-        auto const add = [&](std::string const& tenant, double cost) {
-            ClientMetric m = metric_of(r);
-            m.label.push_back({"tenant", tenant});
-            m.gauge.value = cost;
-            f.metric.push_back(std::move(m));
-        };
         double other = r.tenants.other;
         for (auto const& one : r.tenants.first) {
             if (one.tenant == rest) {
                 other += one.cost;
             } else {
-                add(one.tenant, one.cost);
+                f.add(one.cost, labels_of(r, "tenant", one.tenant));
             }
         }
-        add(rest, other);
+        f.add(other, labels_of(r, "tenant", rest));
     }
-    return f;
 }
 
 }  // namespace
 
+void add(page& to, std::vector<fair_report> const& schedulers) {
+    for (counter const& c : counters) {
+        auto f = to.counter(full(c.name, "_total"), c.help);
+        for (fair_report const& r : schedulers) {
+            f.add(static_cast<double>(c.value(r.stats)), labels_of(r));
+        }
+    }
+    add_rejected(to, schedulers);
+    for (counter const& c : gauges) {
+        auto f = to.gauge(full(c.name), c.help);
+        for (fair_report const& r : schedulers) {
+            f.add(static_cast<double>(c.value(r.stats)), labels_of(r));
+        }
+    }
+    add_times(to, schedulers);
+    add_tenants(to, schedulers);
+}
+
 std::string text(std::vector<fair_report> const& schedulers) {
-    std::vector<MetricFamily> all;
-    for (counter const& c : counters) all.push_back(counter_family(c, schedulers));
-    all.push_back(rejected_family(schedulers));
-    for (counter const& c : gauges) all.push_back(gauge_family(c, schedulers));
-    all.push_back(queue_time_family(schedulers));
-    all.push_back(quantile_family(schedulers));
-    all.push_back(tenant_family(schedulers));
-    std::ostringstream page;
-    ::prometheus::TextSerializer{}.Serialize(page, all);
-    return page.str();
+    page all;
+    add(all, schedulers);
+    return all.text();
 }
 
 }  // namespace rondo::prometheus

@@ -27,6 +27,7 @@
 
 #include "rondo/fair/scheduler.hpp"
 #include "rondo/fair/stats.hpp"
+#include "rondo/prometheus/page.hpp"
 
 namespace rondo::prometheus {
 
@@ -68,7 +69,9 @@ fair_report report(fair::scheduler<T, Key>& of, std::string name = {}, std::size
     return all;
 }
 
-// The page for a scraper: each family once, with what all schedulers say of it.
+// Each family once, with what all schedulers say of it.
+void add(page& to, std::vector<fair_report> const& schedulers);
+// The same as a page of its own.
 [[nodiscard]] std::string text(std::vector<fair_report> const& schedulers);
 
 }  // namespace rondo::prometheus
