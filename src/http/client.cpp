@@ -75,6 +75,8 @@ client::~client() {
     }
 }
 
+std::size_t client::workers() const noexcept { return state_->pools.size(); }
+
 task<std::expected<call, failure>> client::connect(endpoint to, reuse allowed) {
     pool& p = state_->here();
     if (allowed == reuse::yes) {

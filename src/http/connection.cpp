@@ -51,12 +51,14 @@ void print(std::exception_ptr const& thrown) noexcept {
 
 }  // namespace
 
-connection::connection(socket s, endpoint const& peer, site& at, boost::asio::ssl::context* tls)
+connection::connection(socket s, endpoint const& peer, site& at,
+                       std::shared_ptr<boost::asio::ssl::context> tls)
     : channel(std::move(s), at.deadlines, party::client, at.options.limits,
-              {at.options.read_timeout, at.options.write_timeout}),
+              {at.times.read, at.times.write}),
       site_(at),
-      peer_(peer) {
-    if (tls != nullptr) tls_ = std::make_unique<tls_stream>(socket_, *tls);
+      peer_(peer),
+      secrets_(std::move(tls)) {
+    if (secrets_) tls_ = std::make_unique<tls_stream>(socket_, *secrets_);
     site_.changed.notify_one();  // somebody has to look after its deadlines
 }
 
@@ -107,14 +109,15 @@ task<void> connection::serve() {
             co_await linger();
             break;
         }
-        co_await answer_request();
+        bool const answered = co_await answer_request();
+        if (!answered) break;
         bool const goes_on = co_await complete();
         if (!goes_on) break;
     }
 }
 
 task<done> connection::handshake() {
-    read_by_ = in(site_.options.head_timeout);
+    read_by_ = in(site_.times.head);
     auto const secured = co_await tls_->async_handshake(tls_stream::server, use_task);
     read_by_ = never;
     if (secured) co_return done{};
@@ -132,7 +135,7 @@ bool connection::read_at_once() noexcept {
 
 task<bool> connection::await_request() {
     in_.unpin();
-    read_by_ = in(first_ ? site_.options.head_timeout : site_.options.idle_timeout);
+    read_by_ = in(first_ ? site_.times.head : site_.times.idle);
     while (in_.empty()) {
         if (site_.draining) co_return read_at_once();
         state_ = state::idle;
@@ -152,7 +155,7 @@ task<bool> connection::await_request() {
         state_ = state::busy;
         if (!awake && !site_.draining) co_return false;  // else it may have come meanwhile
     }
-    read_by_ = in(site_.options.head_timeout);
+    read_by_ = in(site_.times.head);
     co_return true;
 }
 
@@ -189,13 +192,32 @@ task<std::expected<void, head_error>> connection::read_head(bool* gone) {
     co_return {};
 }
 
-task<void> connection::answer_request() {
+// Notes that a request has ended, however it did.
+class connection::request_note {
+  public:
+    explicit request_note(connection& c) noexcept : of_(c), began_(clock::now()) {
+        site::count(of_.site_.requests);
+    }
+    request_note(request_note const&) = delete;
+    request_note& operator=(request_note const&) = delete;
+    ~request_note() {
+        bool const whole = of_.head_sent_ && of_.message_sent() && !of_.cut_;
+        int const status = of_.tunnel_ ? 101 : whole ? of_.answer_.status() : 0;
+        of_.site_.note(static_cast<std::size_t>(status / 100), began_);
+    }
+
+  private:
+    connection& of_;
+    time_point began_;
+};
+
+task<bool> connection::answer_request() {
     answer_.clear();
     broken_.reset();
     head_sent_ = false;
     continued_ = !head_.expects_continue;
     keep_ = head_.keep_alive;
-    site::count(site_.requests);
+    request_note const note{*this};
     exchange x{*this};
     std::exception_ptr thrown;
     try {
@@ -203,7 +225,7 @@ task<void> connection::answer_request() {
     } catch (...) {
         thrown = std::current_exception();
     }
-    if (!thrown) co_return;
+    if (!thrown) co_return co_await end_answer();
     if (site_.options.on_failure) {
         site_.options.on_failure(thrown);
     } else {
@@ -212,9 +234,11 @@ task<void> connection::answer_request() {
     keep_ = false;
     if (head_sent_) cut_ = true;
     if (!head_sent_) (void)co_await refuse(500, "the handler failed");
+    co_return !cut_;
 }
 
-task<bool> connection::complete() {
+// What the handler left to do of its answer; false: the connection ends at once.
+task<bool> connection::end_answer() {
     if (tunnel_ || cut_) co_return false;
     if (!head_sent_ && broken_) {
         int const status = broken_->kind == failure_kind::timed_out   ? 408
@@ -231,6 +255,11 @@ task<bool> connection::complete() {
         auto const ended = co_await finish({});
         if (!ended) co_return false;  // whoever reads knows that it is not complete
     }
+    co_return true;
+}
+
+// Whether the connection goes on after an answer.
+task<bool> connection::complete() {
     if (broken_ || (!keep_ && !body_ended())) {
         co_await linger();
         co_return false;
@@ -275,7 +304,7 @@ task<done> connection::refuse(int status, std::string_view reason) {
 task<void> connection::linger() {
     shutdown_send();
     if (site_.draining) co_return;
-    read_by_ = in(std::min(linger_time, site_.options.idle_timeout));
+    read_by_ = in(std::min(linger_time, site_.times.idle));
     cancelled_ = cancelled_by::nobody;
     std::size_t dropped = 0;
     while (dropped < most_lingered) {

@@ -8,6 +8,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <cstdint>
 #include <expected>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -26,7 +27,8 @@ class connection final : public channel {
   public:
     using endpoint = boost::asio::ip::tcp::endpoint;
 
-    connection(socket s, endpoint const& peer, site& at, boost::asio::ssl::context* tls);
+    connection(socket s, endpoint const& peer, site& at,
+               std::shared_ptr<boost::asio::ssl::context> tls);
 
     // Until it ends.
     task<void> serve();
@@ -65,8 +67,9 @@ class connection final : public channel {
     // The bytes that are there after a wait was cancelled.
     bool read_at_once() noexcept;
     task<std::expected<void, head_error>> read_head(bool* gone);
-    task<void> answer_request();
-    // What the handler left to do; whether the connection goes on.
+    class request_note;
+    task<bool> answer_request();
+    task<bool> end_answer();
     task<bool> complete();
     task<bool> drop_rest();
     task<done> refuse(int status, std::string_view reason);
@@ -77,6 +80,7 @@ class connection final : public channel {
 
     site& site_;
     endpoint peer_;
+    std::shared_ptr<boost::asio::ssl::context> secrets_;  // of the door it came in by; or none
     std::optional<endpoint> local_;
     std::string peer_address_;  // empty: nobody has asked
     std::string local_address_;

@@ -58,6 +58,11 @@ std::vector<std::uint32_t> weights_of(std::vector<proxy_options::backend> const&
     return weights;
 }
 
+// By its only writer; nothing is published by it.
+void count(atomic<std::uint64_t>& n) noexcept {
+    n.store(n.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
 task<void> refuse(exchange* x, failure f) {
     int const status = status_of(f);
     x->answer().clear();
@@ -123,12 +128,38 @@ struct proxy::attempt {
 };
 
 proxy::proxy(client& by, proxy_options o)
-    : client_(by), options_(std::move(o)), turns_(weights_of(options_.backends), options_.health) {}
+    : client_(by),
+      options_(std::move(o)),
+      turns_(weights_of(options_.backends), options_.health),
+      tallies_(std::make_unique<tally[]>(by.workers() * options_.backends.size())) {}
 
-void proxy::failed(attempt const& a, failure const& f) {
+proxy::tally& proxy::tally_of(exchange const& x, attempt const& a) noexcept {
+    return tallies_[x.worker() * options_.backends.size() + a.turn.index];
+}
+
+std::vector<proxy::figures> proxy::measure() const {
+    std::vector<figures> all;
+    time_point const now = clock::now();
+    std::size_t const size = options_.backends.size();
+    for (std::size_t i = 0; i < size; ++i) {
+        auto const& b = options_.backends[i];
+        figures f{b.address, b.weight, 0, 0, 0, turns_.set_aside(i, now)};
+        for (std::size_t w = 0; w < client_.workers(); ++w) {
+            tally const& t = tallies_[w * size + i];
+            f.requests += t.requests.load(std::memory_order_relaxed);
+            f.connections += t.connections.load(std::memory_order_relaxed);
+            f.failures += t.failures.load(std::memory_order_relaxed);
+        }
+        all.push_back(f);
+    }
+    return all;
+}
+
+void proxy::failed(exchange const& x, attempt const& a, failure const& f) {
     // A connection that was kept open may be closed at any time; the backend is well.
     bool const stale = a.reused && f.kind == failure_kind::closed && !a.headed;
     if (f.source != party::upstream || stale) return;
+    count(tally_of(x, a).failures);
     turns_.failed(a.turn, clock::now());
     if (options_.on_failure) options_.on_failure(options_.backends[a.turn.index].address, f);
 }
@@ -155,7 +186,7 @@ task<void> proxy::answer(exchange* x) {
         auto const done = co_await attempt_once(x, &a);
         if (done) co_return;
         failure const f = done.error();
-        failed(a, f);
+        failed(*x, a, f);
         if (f.source == party::client) co_return;
         if (x->answered()) {
             x->cut();
@@ -170,11 +201,13 @@ task<void> proxy::answer(exchange* x) {
 
 task<outcome> proxy::attempt_once(exchange* x, attempt* a) {
     auto const& to = options_.backends[a->turn.index].address;
+    count(tally_of(*x, *a).requests);
     auto connected =
         co_await client_.connect(to, a->fresh ? client::reuse::no : client::reuse::yes);
     if (!connected) co_return std::unexpected{connected.error()};
     call& over = *connected;
     a->reused = over.reused();
+    if (!a->reused) count(tally_of(*x, *a).connections);
     write_head(over.head(), *x, options_.name);
 
     bool const has_body = x->head().framing != framing::none;

@@ -10,6 +10,7 @@
 //   E4  every worker has had a turn since the last connection ended: nothing refers to us.
 #include "rondo/http/server.hpp"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -45,65 +46,116 @@ using socket_type = connection::socket;
 
 constexpr clock::duration pause_without_descriptors = std::chrono::milliseconds{100};
 
-// How often deadlines are looked at.
-clock::duration tick_for(server_options const& o) noexcept {
-    using namespace std::chrono_literals;
-    clock::duration const shortest =
-        std::min({o.head_timeout, o.idle_timeout, o.read_timeout, o.write_timeout});
-    return std::clamp<clock::duration>(shortest / 8, 5ms, 500ms);
-}
-
 // How many connections each address has.
 class address_book {
   public:
     explicit address_book(std::size_t most) noexcept : most_(most) {}
 
-    bool enter(net::ip::address const& who) {
-        if (most_ == 0) return true;
+    enum class entry : std::uint8_t { refused, counted, not_counted };
+
+    entry enter(net::ip::address const& who) {
+        std::size_t const most = most_.load(std::memory_order_relaxed);  // a figure
+        if (most == 0) return entry::not_counted;
         std::lock_guard const guard{lock_};
         std::size_t& n = counts_[who];
-        if (n == most_) return false;
+        if (n >= most) return entry::refused;
         ++n;
-        return true;
+        return entry::counted;
     }
     void leave(net::ip::address const& who) noexcept {
-        if (most_ == 0) return;
         std::lock_guard const guard{lock_};
         auto const found = counts_.find(who);
         if (--found->second == 0) counts_.erase(found);
     }
+    void allow(std::size_t most) noexcept { most_.store(most, std::memory_order_relaxed); }
 
   private:
-    std::size_t most_;
+    atomic<std::size_t> most_;
     std::mutex lock_;
     std::map<net::ip::address, std::size_t> counts_;
+};
+
+// How many connections there may be: a semaphore whose size can change. Places that are taken away
+// while they are in use are a debt, which is paid by who leaves next.
+class connection_limit {
+  public:
+    explicit connection_limit(std::size_t most) : places_(most), most_(most) {}
+
+    semaphore& places() noexcept { return places_; }
+
+    void leave(semaphore_permit p) noexcept {
+        if (pay(1) == 1) {
+            p.forget();
+        } else {
+            p.release();
+        }
+    }
+    // By one thread at a time.
+    void allow(std::size_t most) noexcept {
+        if (most > most_) {
+            std::size_t const more = most - most_;
+            places_.add_permits(more - pay(more));
+        } else {
+            std::size_t const fewer = most_ - most;
+            debt_.fetch_add(fewer, std::memory_order_relaxed);
+            std::size_t const idle = places_.forget_permits(fewer);
+            // Somebody may have left meanwhile and paid for the same.
+            places_.add_permits(idle - pay(idle));
+        }
+        most_ = most;
+    }
+
+  private:
+    // Up to so many; how many were owed. Relaxed: a number that publishes nothing.
+    std::size_t pay(std::size_t n) noexcept {
+        std::size_t owed = debt_.load(std::memory_order_relaxed);
+        while (owed != 0) {
+            std::size_t const paid = std::min(owed, n);
+            if (debt_.compare_exchange_weak(owed, owed - paid, std::memory_order_relaxed,
+                                            std::memory_order_relaxed)) {
+                return paid;
+            }
+        }
+        return 0;
+    }
+
+    semaphore places_;
+    atomic<std::size_t> debt_{0};
+    std::size_t most_;
 };
 
 // The place that a connection takes up, given back in the right order when it has ended.
 class place {
   public:
-    place(semaphore_permit p, site& at, address_book& book, net::ip::address who) noexcept
-        : permit_(std::move(p)), at_(&at), book_(&book), who_(std::move(who)) {
+    place(semaphore_permit p, connection_limit& limit, site& at) noexcept
+        : permit_(std::move(p)), limit_(&limit), at_(&at) {
         at.live.fetch_add(1, std::memory_order_relaxed);  // read by who does not rely on it
     }
     place(place&& other) noexcept
         : permit_(std::move(other.permit_)),
+          limit_(other.limit_),
           at_(std::exchange(other.at_, nullptr)),
-          book_(other.book_),
+          book_(std::exchange(other.book_, nullptr)),
           who_(std::move(other.who_)) {}
     place& operator=(place&&) = delete;
     ~place() {
         if (at_ == nullptr) return;
-        book_->leave(who_);
-        permit_.release();
+        if (book_ != nullptr) book_->leave(who_);
+        limit_->leave(std::move(permit_));
         at_->live.fetch_sub(1, std::memory_order_release);  // pairs with the load in site::run()
         at_->changed.notify_one();
     }
 
+    void is_in(address_book& book, net::ip::address who) noexcept {
+        book_ = &book;
+        who_ = std::move(who);
+    }
+
   private:
     semaphore_permit permit_;
+    connection_limit* limit_;
     site* at_;
-    address_book* book_;
+    address_book* book_ = nullptr;
     net::ip::address who_;
 };
 
@@ -127,21 +179,40 @@ std::optional<arrival> accept_one(acceptor& door) noexcept {
     }
 }
 
-task<void> serve(socket_type s, tcp::endpoint peer, site* at, net::ssl::context* tls,
-                 [[maybe_unused]] place held) {
-    connection c{std::move(s), peer, *at, tls};
+task<void> serve(socket_type s, tcp::endpoint peer, site* at,
+                 std::shared_ptr<net::ssl::context> tls, [[maybe_unused]] place held) {
+    connection c{std::move(s), peer, *at, std::move(tls)};
     co_await c.serve();
 }
 
 task<void> nothing() { co_return; }
 
+task<void> set_times(site* s, detail::patience p) {
+    s->times = p;
+    s->deadlines.tick(p.tick());
+    co_return;
+}
+
+task<void> add_up(site* s, server::report* sum) {
+    sum->totals.requests += s->requests.load(std::memory_order_relaxed);  // by this very worker
+    sum->totals.refused += s->refused.load(std::memory_order_relaxed);
+    sum->in_flight += s->requests.load(std::memory_order_relaxed) - s->ended;
+    for (std::size_t i = 0; i < s->answers.size(); ++i) sum->answers[i] += s->answers[i];
+    sum->times.merge(s->durations);
+    co_return;
+}
+
 }  // namespace
 
 struct server::state {
     struct listener {
+        listener(acceptor a, std::shared_ptr<net::ssl::context> with)
+            : door(std::move(a)), tls(std::move(with)) {}
         acceptor door;
-        net::ssl::context* tls;
+        std::shared_ptr<net::ssl::context> tls;
+        shutdown::notifier closing{};
     };
+    using listeners = std::vector<std::unique_ptr<listener>>;
 
     state(runtime& r, server_options given, handler h)
         : rt(r),
@@ -150,7 +221,7 @@ struct server::state {
           limit(std::max<std::size_t>(options.max_connections, 1)),
           book(options.max_connections_per_address) {
         for (std::size_t i = 0; i < rt.workers(); ++i) {
-            sites.push_back(std::make_unique<site>(options, chain, i, tick_for(options)));
+            sites.push_back(std::make_unique<site>(options, chain, i));
         }
     }
 
@@ -170,46 +241,84 @@ struct server::state {
         return all;
     }
 
-    std::expected<void, listen_error> open(server_options::door const& d, std::size_t worker);
+    std::expected<acceptor, listen_error> open(server_options::door const& d, std::size_t worker);
+    std::expected<listeners, listen_error> open_all(std::vector<server_options::door> const& all);
+    // Accepts at these, and no longer at those that are returned.
+    listeners begin(listeners opened);
+    static task<void> close(listeners* all);
     task<void> accept(listener* from, shutdown::subscription end);
     void admit(arrival const& a, listener const& from, semaphore_permit permit);
 
     runtime& rt;
     server_options options;
     stack chain;
-    semaphore limit;
+    connection_limit limit;
     address_book book;
-    shutdown::notifier closing;
     shutdown::notifier draining;
     stop_source abort;
     std::vector<std::unique_ptr<site>> sites;
-    std::vector<std::unique_ptr<listener>> listeners;
+    mutable std::mutex lock;  // of these two
+    listeners doors;
     std::vector<tcp::endpoint> bound;
     atomic<std::uint64_t> accepted{0};
     atomic<std::size_t> turn{0};
     bool started = false;
 };
 
-std::expected<void, listen_error> server::state::open(server_options::door const& d,
-                                                      std::size_t worker) {
+std::expected<acceptor, listen_error> server::state::open(server_options::door const& d,
+                                                          std::size_t worker) {
     acceptor a{rt.context(worker)};
     boost::system::error_code e;
     auto const failed = [&] { return std::unexpected{listen_error{d.address, e.message()}}; };
-    (void)a.open(d.address.protocol(), e);
-    if (e) return failed();
-    (void)a.set_option(net::socket_base::reuse_address{true}, e);
-    if (e) return failed();
-    if (d.address.address().is_v6()) (void)a.set_option(net::ip::v6_only{true}, e);
-    if (e) return failed();
-    (void)a.bind(d.address, e);
-    if (e) return failed();
-    (void)a.listen(options.backlog, e);
-    if (e) return failed();
+    if (d.descriptor >= 0) {
+        int const same = ::fcntl(d.descriptor, F_DUPFD_CLOEXEC, 0);
+        if (same < 0) e = {errno, boost::system::system_category()};
+        if (!e) (void)a.assign(d.address.protocol(), same, e);
+        if (e) return failed();
+    } else {
+        (void)a.open(d.address.protocol(), e);
+        if (e) return failed();
+        (void)a.set_option(net::socket_base::reuse_address{true}, e);
+        if (e) return failed();
+        if (d.address.address().is_v6()) (void)a.set_option(net::ip::v6_only{true}, e);
+        if (e) return failed();
+        (void)a.bind(d.address, e);
+        if (e) return failed();
+        (void)a.listen(options.backlog, e);
+        if (e) return failed();
+    }
     (void)a.native_non_blocking(true, e);
     if (e) return failed();
-    bound.push_back(a.local_endpoint());
-    listeners.push_back(std::make_unique<listener>(std::move(a), d.tls));
-    return {};
+    return a;
+}
+
+auto server::state::open_all(std::vector<server_options::door> const& all)
+    -> std::expected<listeners, listen_error> {
+    listeners opened;
+    for (server_options::door const& d : all) {
+        auto a = open(d, opened.size() % sites.size());
+        if (!a) return std::unexpected{std::move(a.error())};
+        opened.push_back(std::make_unique<listener>(*std::move(a), d.tls));
+    }
+    return opened;
+}
+
+auto server::state::begin(listeners opened) -> listeners {
+    std::lock_guard const guard{lock};
+    bound.clear();
+    std::size_t worker = 0;
+    for (auto const& l : opened) {
+        boost::system::error_code ignored;
+        bound.push_back(l->door.local_endpoint(ignored));
+        rt.spawn_pinned_to(worker++ % sites.size(), accept(l.get(), l->closing.subscribe("a door")))
+            .detach();
+    }
+    return std::exchange(doors, std::move(opened));
+}
+
+task<void> server::state::close(listeners* all) {
+    for (auto const& l : *all) (void)l->closing.send();
+    for (auto const& l : *all) co_await l->closing.collect_dropped();
 }
 
 void server::state::admit(arrival const& a, listener const& from, semaphore_permit permit) {
@@ -219,12 +328,14 @@ void server::state::admit(arrival const& a, listener const& from, semaphore_perm
     (void)s.assign(a.peer.protocol(), a.descriptor, e);
     if (e) {
         ::close(a.descriptor);
-        return;
+        return limit.leave(std::move(permit));
     }
     (void)s.set_option(tcp::no_delay{true}, e);
     accepted.fetch_add(1, std::memory_order_relaxed);
-    if (!book.enter(a.peer.address())) return;
-    place p{std::move(permit), at, book, a.peer.address()};
+    auto const entered = book.enter(a.peer.address());
+    if (entered == address_book::entry::refused) return limit.leave(std::move(permit));
+    place p{std::move(permit), limit, at};
+    if (entered == address_book::entry::counted) p.is_in(book, a.peer.address());
     rt.spawn_pinned_to(at.index, serve(std::move(s), a.peer, &at, from.tls, std::move(p)),
                        abort.token())
         .detach();
@@ -232,7 +343,7 @@ void server::state::admit(arrival const& a, listener const& from, semaphore_perm
 
 task<void> server::state::accept(listener* from, shutdown::subscription end) {
     while (!end.try_receive()) {
-        auto permit = co_await limit.acquire(1, end.token());
+        auto permit = co_await limit.places().acquire(1, end.token());
         if (!permit) break;
         auto const somebody = accept_one(from->door);
         if (somebody) {
@@ -240,7 +351,7 @@ task<void> server::state::accept(listener* from, shutdown::subscription end) {
             continue;
         }
         if (errno == EAGAIN || errno == EWOULDBLOCK) {
-            permit->release();
+            limit.leave(*std::move(permit));
             (void)co_await from->door.async_wait(acceptor::wait_read, use_task(end.token()));
         } else {
             (void)co_await sleep_for(pause_without_descriptors, end.token());
@@ -248,10 +359,13 @@ task<void> server::state::accept(listener* from, shutdown::subscription end) {
     }
     // E1
     for (;;) {
-        auto permit = limit.try_acquire();
+        auto permit = limit.places().try_acquire();
         if (!permit) break;
         auto const somebody = accept_one(from->door);
-        if (!somebody) break;
+        if (!somebody) {
+            limit.leave(*std::move(permit));
+            break;
+        }
         admit(*somebody, *from, std::move(*permit));
     }
     boost::system::error_code ignored;
@@ -267,15 +381,8 @@ server::~server() {
 
 std::expected<void, listen_error> server::start() {
     RONDO_ASSERT(!state_->started, "a server is started once");
-    std::size_t worker = 0;
-    for (server_options::door const& d : state_->options.listen) {
-        auto const opened = state_->open(d, worker++ % state_->sites.size());
-        if (!opened) {
-            state_->listeners.clear();
-            state_->bound.clear();
-            return opened;
-        }
-    }
+    auto opened = state_->open_all(state_->options.listen);
+    if (!opened) return std::unexpected{std::move(opened.error())};
     state_->started = true;
     for (auto const& s : state_->sites) {
         state_->rt
@@ -284,22 +391,37 @@ std::expected<void, listen_error> server::start() {
                                                                std::to_string(s->index))))
             .detach();
     }
-    worker = 0;
-    for (auto const& l : state_->listeners) {
-        state_->rt
-            .spawn_pinned_to(worker++ % state_->sites.size(),
-                             state_->accept(l.get(), state_->closing.subscribe("a door")))
-            .detach();
-    }
+    (void)state_->begin(*std::move(opened));
     return {};
 }
 
-std::vector<tcp::endpoint> server::addresses() const { return state_->bound; }
+std::vector<tcp::endpoint> server::addresses() const {
+    std::lock_guard const guard{state_->lock};
+    return state_->bound;
+}
+
+task<std::expected<void, listen_error>> server::replace_doors(
+    std::vector<server_options::door> doors) {
+    auto opened = state_->open_all(doors);
+    if (!opened) co_return std::unexpected{std::move(opened.error())};
+    auto before = state_->begin(*std::move(opened));
+    co_await state::close(&before);
+    co_return std::expected<void, listen_error>{};
+}
+
+task<void> server::adjust(server_options o) {
+    state_->limit.allow(std::max<std::size_t>(o.max_connections, 1));
+    state_->book.allow(o.max_connections_per_address);
+    detail::patience const p{o};
+    for (auto const& s : state_->sites) {
+        auto there = state_->rt.spawn_pinned_to(s->index, set_times(s.get(), p));
+        (void)co_await there.join();
+    }
+}
 
 task<std::size_t> server::stop(clock::duration grace) {
     time_point const limit = later(clock::now(), grace);
-    (void)state_->closing.send();
-    co_await state_->closing.collect_dropped();  // E1
+    co_await state::close(&state_->doors);  // E1
     (void)state_->draining.send();
     auto const ended = co_await state_->draining.collect_dropped_until(limit);  // E2
     std::size_t cut_off = 0;
@@ -317,6 +439,17 @@ task<std::size_t> server::stop(clock::duration grace) {
 
 std::size_t server::blocking_stop(clock::duration grace) {
     return state_->rt.block_on(stop(grace));
+}
+
+task<std::unique_ptr<server::report>> server::survey() const {
+    auto sum = std::make_unique<report>();
+    for (auto const& s : state_->sites) {
+        auto there = state_->rt.spawn_pinned_to(s->index, add_up(s.get(), sum.get()));
+        (void)co_await there.join();
+    }
+    sum->totals.connections = state_->connections();
+    sum->totals.accepted = state_->accepted.load(std::memory_order_relaxed);
+    co_return sum;
 }
 
 server::figures server::measure() const noexcept {

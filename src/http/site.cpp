@@ -1,5 +1,7 @@
 #include "site.hpp"
 
+#include <algorithm>
+
 #include "connection.hpp"
 
 namespace rondo::http::detail {
@@ -11,6 +13,12 @@ std::string_view date_text::now() noexcept {
         second_ = second;
     }
     return text_.text();
+}
+
+clock::duration patience::tick() const noexcept {
+    using namespace std::chrono_literals;
+    clock::duration const shortest = std::min({head, idle, read, write});
+    return std::clamp<clock::duration>(shortest / 8, 5ms, 500ms);
 }
 
 task<void> site::run(shutdown::subscription end) {

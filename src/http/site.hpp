@@ -4,12 +4,14 @@
 // the server drains and the count is zero, the site gives up its subscription, and stop() goes on.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <ctime>
 #include <string_view>
 #include <vector>
 
+#include "rondo/core/histogram.hpp"
 #include "rondo/core/task.hpp"
 #include "rondo/http/detail/http_date.hpp"
 #include "rondo/http/server.hpp"
@@ -29,11 +31,32 @@ class date_text {
     http_date text_{0};
 };
 
+// The times of a server's options, which can change while it runs.
+struct patience {
+    explicit patience(server_options const& o) noexcept
+        : head(o.head_timeout),
+          idle(o.idle_timeout),
+          read(o.read_timeout),
+          write(o.write_timeout) {}
+
+    // How often deadlines are looked at.
+    clock::duration tick() const noexcept;
+
+    clock::duration head;
+    clock::duration idle;
+    clock::duration read;
+    clock::duration write;
+};
+
 class site {
   public:
-    site(server_options const& o, stack const& chain, std::size_t worker,
-         clock::duration tick) noexcept
-        : options(o), handle(chain), index(worker), deadlines(tick), table(o.limits.fields) {}
+    site(server_options const& o, stack const& chain, std::size_t worker)
+        : options(o),
+          handle(chain),
+          index(worker),
+          times(o),
+          deadlines(times.tick()),
+          table(o.limits.fields) {}
     site(site const&) = delete;
     site& operator=(site const&) = delete;
 
@@ -43,6 +66,7 @@ class site {
     server_options const& options;
     stack const& handle;
     std::size_t const index;
+    patience times;
     watch deadlines;
     date_text date;
     std::vector<field> table;  // for the scan of a head
@@ -55,6 +79,17 @@ class site {
     static void count(atomic<std::uint64_t>& n) noexcept {
         n.store(n.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     }
+
+    // A request ended, with a status of that class. Of a tunnel no time is kept.
+    void note(std::size_t status_class, time_point began) noexcept {
+        ++ended;
+        ++answers[status_class];
+        if (status_class != 1) durations.record(clock::now() - began);
+    }
+    // Read and written by the worker alone.
+    std::uint64_t ended = 0;
+    std::array<std::uint64_t, 6> answers{};
+    histogram durations;
 
     notify changed;  // a connection came or went
 };

@@ -66,6 +66,7 @@ class watch {
     bool empty() const noexcept { return first_ == nullptr; }
     time_point now() const noexcept { return now_; }  // as of the last look
     clock::duration tick() const noexcept { return tick_; }
+    void tick(clock::duration every) noexcept { tick_ = every; }
 
   private:
     friend class watched;

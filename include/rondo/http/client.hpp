@@ -98,6 +98,8 @@ class client {
     // On the worker that calls it, from a task that is pinned there.
     task<std::expected<call, failure>> connect(endpoint to, reuse allowed = reuse::yes);
 
+    std::size_t workers() const noexcept;
+
   private:
     struct state;
     std::unique_ptr<state> state_;

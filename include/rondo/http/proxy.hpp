@@ -30,6 +30,7 @@
 #include <cstdint>
 #include <expected>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,14 +57,33 @@ struct proxy_options {
 
 class proxy {
   public:
+    // Of one backend, since the beginning.
+    struct figures {
+        boost::asio::ip::tcp::endpoint address;
+        std::uint32_t weight;
+        std::uint64_t requests;     // that were sent to it, or were to be
+        std::uint64_t connections;  // that were made for them
+        std::uint64_t failures;     // for which it was to blame
+        bool set_aside;
+    };
+
     proxy(client& by, proxy_options o);
 
     task<void> answer(exchange* x);
 
     balance const& backends() const noexcept { return turns_; }
+    // In the order of the options.
+    std::vector<figures> measure() const;
 
   private:
     struct attempt;
+    // Of one backend by one worker, which alone writes it.
+    struct alignas(64) tally {
+        atomic<std::uint64_t> requests{0};
+        atomic<std::uint64_t> connections{0};
+        atomic<std::uint64_t> failures{0};
+    };
+    tally& tally_of(exchange const& x, attempt const& a) noexcept;
 
     task<std::expected<void, failure>> attempt_once(exchange* x, attempt* a);
     task<void> upload(exchange* x, call* to, attempt* a);
@@ -71,11 +91,12 @@ class proxy {
     task<std::expected<void, failure>> finish_download(exchange* x, call* from, attempt* a);
     task<std::expected<void, failure>> tunnel(exchange* x, call* with, std::string_view protocol);
     bool try_again(attempt& a, failure const& f, method m);
-    void failed(attempt const& a, failure const& f);
+    void failed(exchange const& x, attempt const& a, failure const& f);
 
     client& client_;
     proxy_options options_;
     balance turns_;
+    std::unique_ptr<tally[]> tallies_;  // by worker, then by backend
 };
 
 }  // namespace rondo::http

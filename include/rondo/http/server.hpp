@@ -15,15 +15,18 @@
 //                the connection ends.
 // Timeouts       of the head from its first byte, of idle connections, of reads and writes that do
 //                not get on. Looked after twice a second at least; costs nothing per request.
+// Change         replace_doors() and adjust() while it runs: no connection ends by them.
 // Stop           stop(grace): nothing more is accepted, after the accept queue has been emptied;
 //                idle connections end; requests whose first byte was read are answered, and
 //                tunnels go on, until the grace is over; then the tasks that are left are stopped.
-// Thread safety  start(), stop() and the figures may be called by any thread; start() once.
+// Thread safety  start(), stop() and the figures may be called by any thread; start() once; one
+//                change at a time, and none after stop().
 // Lifetime       the runtime outlives the server. The destructor stops it without grace if nobody
 //                has; it waits, so it is for plain threads.
 // Example        examples/http/hello.cpp
 #pragma once
 
+#include <array>
 #include <boost/asio/ip/tcp.hpp>
 #include <chrono>
 #include <cstddef>
@@ -35,6 +38,7 @@
 #include <string>
 #include <vector>
 
+#include "rondo/core/histogram.hpp"
 #include "rondo/core/policy.hpp"
 #include "rondo/exec/runtime.hpp"
 #include "rondo/http/exchange.hpp"
@@ -79,7 +83,10 @@ class stack {
 struct server_options {
     struct door {
         boost::asio::ip::tcp::endpoint address;
-        boost::asio::ssl::context* tls = nullptr;  // outlives the server
+        std::shared_ptr<boost::asio::ssl::context> tls = {};
+        // A socket that listens at the address already, of which a duplicate is used: two servers,
+        // or a server and its successor, can so share what is queued there. -1: one is made.
+        int descriptor = -1;
     };
 
     std::vector<door> listen = {};
@@ -110,6 +117,14 @@ class server {
         std::uint64_t requests;
         std::uint64_t refused;  // requests that were malformed or too large
     };
+    // What the workers have noted, each for itself, added up.
+    struct report {
+        figures totals = {};
+        std::uint64_t in_flight = 0;  // requests that are being answered
+        // By the first digit of the status; 0: the answer was cut off.
+        std::array<std::uint64_t, 6> answers = {};
+        histogram times;  // of answers but for tunnels, from the end of the head, in nanoseconds
+    };
 
     server(runtime& rt, server_options o, handler h);
     ~server();
@@ -125,7 +140,15 @@ class server {
     task<std::size_t> stop(clock::duration grace);
     std::size_t blocking_stop(clock::duration grace);
 
+    // Accepts at these instead. All of them are opened before the ones before are closed, which
+    // empty their accept queues first; if one cannot be opened, nothing has changed.
+    task<std::expected<void, listen_error>> replace_doors(std::vector<server_options::door> doors);
+    // Takes the limits of connections and the times from here. Fewer connections than there are: no
+    // more are accepted until enough have ended. Times of bodies hold for connections that come.
+    task<void> adjust(server_options o);
+
     figures measure() const noexcept;
+    task<std::unique_ptr<report>> survey() const;
 
   private:
     struct state;
