@@ -1,6 +1,7 @@
 #include "address.hpp"
 
 #include <arpa/inet.h>
+#include <netinet/in.h>
 
 #include <algorithm>
 #include <array>
@@ -58,6 +59,15 @@ std::optional<std::uint16_t> parse_port(std::string_view text) {
 std::string to_string(address const& a) {
     bool const bracketed = a.host.find(':') != std::string::npos;
     return (bracketed ? "[" + a.host + "]" : a.host) + ":" + std::to_string(a.port);
+}
+
+bool is_of_this_machine(address const& a) {
+    if (a.host == "localhost") return true;
+    in6_addr six{};
+    if (inet_pton(AF_INET6, a.host.c_str(), &six) == 1) return IN6_IS_ADDR_LOOPBACK(&six);
+    in_addr four{};
+    return inet_pton(AF_INET, a.host.c_str(), &four) == 1 &&
+           (ntohl(four.s_addr) >> 24U) == IN_LOOPBACKNET;
 }
 
 std::expected<address, address_error> parse_address(std::string_view text) {

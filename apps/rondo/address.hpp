@@ -24,6 +24,9 @@ struct address {
 // As it would be written: brackets around what has colons.
 std::string to_string(address const& a);
 
+// 127.0.0.0/8, ::1 and localhost: nobody from elsewhere can get there.
+bool is_of_this_machine(address const& a);
+
 struct address_error {
     std::string problem;
     std::string advice;

@@ -16,11 +16,13 @@ namespace rondo::gateway {
 
 namespace {
 
-constexpr auto sections = std::to_array<std::string_view>({"gateway", "server"});
+constexpr auto sections = std::to_array<std::string_view>({"gateway", "admin", "server"});
 constexpr auto log_levels =
     std::to_array<std::string_view>({"trace", "debug", "info", "warn", "error", "off"});
 constexpr auto algorithms = std::to_array<std::string_view>({"WRR"});
 constexpr std::int64_t most_connections = 1'000'000;
+constexpr std::string_view usual_admin_address = "127.0.0.1:9180";
+constexpr std::size_t shortest_token = 16;
 constexpr std::int64_t heaviest = 65'536;
 
 backend read_backend(config_reader& r, toml::node const& n, std::string_view key) {
@@ -160,15 +162,15 @@ void read_routes(config_reader& r, toml::table const& t, server_config& s) {
     read_match(r, *match, s);
 }
 
-void read_listen(config_reader& r, toml::node const& n, server_config& s) {
+void read_listen(config_reader& r, toml::node const& n, std::vector<address>& all) {
     if (n.is_array()) {
         auto const* const list = r.filled_list(n, "listen");
         if (list == nullptr) return;
         for (toml::node const& a : *list) {
-            if (auto parsed = r.address_of(a, "listen")) s.listen.push_back(*std::move(parsed));
+            if (auto parsed = r.address_of(a, "listen")) all.push_back(*std::move(parsed));
         }
     } else if (n.is_string()) {
-        if (auto parsed = r.address_of(n, "listen")) s.listen.push_back(*std::move(parsed));
+        if (auto parsed = r.address_of(n, "listen")) all.push_back(*std::move(parsed));
     } else {
         r.wrong_type(n, "listen", "an address, or a list of them");
     }
@@ -225,7 +227,7 @@ server_config read_server(config_reader& r, toml::table const& t) {
     server_config s;
     r.check_keys(t, "[[server]]");
     if (auto const* const listen = r.required(t, "[[server]]", "listen")) {
-        read_listen(r, *listen, s);
+        read_listen(r, *listen, s.listen);
     }
     if (auto const* const name = t.get("name")) s.name = r.text(*name, "name").value_or("");
     if (s.name.empty() && !s.listen.empty()) s.name = to_string(s.listen.front());
@@ -257,15 +259,57 @@ void read_gateway(config_reader& r, toml::node const& n, config& c) {
     }
 }
 
+// Printable, so that it can be a field of HTTP.
+void read_token(config_reader& r, toml::node const& n, admin_config& a) {
+    auto const token = r.text(n, "token");
+    if (!token) return;
+    bool const printable =
+        std::ranges::all_of(*token, [](char c) { return c > ' ' && c < '\x7f'; });
+    if (token->size() < shortest_token || !printable) {
+        r.report(
+            n, "'token' can be guessed or not be sent",
+            fmt::format("it has {} printable characters at least, and no space", shortest_token));
+        return;
+    }
+    a.token = *token;
+}
+
+admin_config read_admin(config_reader& r, toml::node const& n) {
+    admin_config a;
+    auto const* const t = r.table(n, "admin");
+    if (t == nullptr) return a;
+    r.check_keys(*t, "[admin]");
+    auto const* const token = t->get("token");
+    if (token != nullptr) read_token(r, *token, a);
+    if (auto const* const listen = t->get("listen")) {
+        read_listen(r, *listen, a.listen);
+    } else {
+        a.listen.push_back(*parse_address(usual_admin_address));
+        a.listen.back().at = config_reader::where(n);
+    }
+    for (address const& at : a.listen) {
+        if (is_of_this_machine(at) || token != nullptr) continue;
+        r.report(at.at, fmt::format("'{}' can be reached from elsewhere", to_string(at)),
+                 "give [admin] a 'token', or listen at 127.0.0.1");
+    }
+    return a;
+}
+
 // Two servers cannot listen at one place. (Nor can two addresses of one, but for port 0.)
 void check_listeners(config_reader& r, toml::array const& tables, config const& c) {
     std::vector<address> taken;
+    if (c.admin) taken = c.admin->listen;
     for (std::size_t i = 0; i < c.servers.size(); ++i) {
         for (address const& a : c.servers[i].listen) {
             if (a.port != 0 && std::ranges::find(taken, a) != taken.end()) {
                 toml::node const& server = *tables.get(i);
                 toml::node const* const listen = server.as_table()->get("listen");
-                r.report(*listen, fmt::format("'{}' is taken by a server above", to_string(a)),
+                r.report(*listen,
+                         fmt::format("'{}' is taken by {}", to_string(a),
+                                     c.admin && std::ranges::find(c.admin->listen, a) !=
+                                                    c.admin->listen.end()
+                                         ? "[admin]"
+                                         : "a server above"),
                          "two cannot listen at one address");
             }
             taken.push_back(a);
@@ -293,6 +337,7 @@ config read_config(config_reader& r, toml::table const& t) {
                  fmt::format("unknown section '{}'", key.str()), suggest(key.str(), sections));
     }
     if (auto const* const gateway = t.get("gateway")) read_gateway(r, *gateway, c);
+    if (auto const* const admin = t.get("admin")) c.admin = read_admin(r, *admin);
     if (auto const* const servers = t.get("server")) {
         read_servers(r, *servers, c);
     } else {
@@ -316,18 +361,42 @@ config_result parse(std::string_view text, std::filesystem::path const& folder) 
     return std::unexpected{r.take()};
 }
 
-config_result load(std::filesystem::path const& file) {
+namespace {
+
+std::expected<std::string, diagnostic> text_of(std::filesystem::path const& file) {
     std::error_code error;
     bool const folder = std::filesystem::is_directory(file, error);
     std::ifstream in{file, std::ios::binary};
     if (!in || folder) {
         int const why = folder ? EISDIR : errno;
         std::string const reason = std::generic_category().message(why);
-        return std::unexpected{std::vector{diagnostic{
-            .at = {}, .problem = "cannot read it: " + reason, .advice = "-c names another file"}}};
+        return std::unexpected{diagnostic{
+            .at = {}, .problem = "cannot read it: " + reason, .advice = "-c names another file"}};
     }
-    std::string const text{std::istreambuf_iterator<char>{in}, {}};
-    return parse(text, file.parent_path());
+    return std::string{std::istreambuf_iterator<char>{in}, {}};
+}
+
+}  // namespace
+
+config_result load(std::filesystem::path const& file) {
+    auto const text = text_of(file);
+    if (!text) return std::unexpected{std::vector{text.error()}};
+    return parse(*text, file.parent_path());
+}
+
+std::optional<admin_config> admin_of(std::filesystem::path const& file) {
+    auto const text = text_of(file);
+    if (!text) return std::nullopt;
+    try {
+        toml::table const t = toml::parse(*text);
+        auto const* const admin = t.get("admin");
+        if (admin == nullptr) return std::nullopt;
+        config_reader r{file.parent_path()};
+        admin_config a = read_admin(r, *admin);
+        return r.clean() ? std::optional{std::move(a)} : std::nullopt;
+    } catch (toml::parse_error const&) {
+        return std::nullopt;
+    }
 }
 
 }  // namespace rondo::gateway

@@ -73,11 +73,18 @@ struct server_config {
     timeouts limits;
 };
 
+// Where operators look and speak to the gateway.
+struct admin_config {
+    std::vector<address> listen;
+    std::string token;  // empty: none is asked for; then all addresses are of this machine
+};
+
 enum class log_level : std::uint8_t { trace, debug, info, warn, error, off };
 
 struct config {
     std::chrono::milliseconds shutdown_grace = std::chrono::seconds{10};
     log_level log = log_level::info;
+    std::optional<admin_config> admin;
     std::vector<server_config> servers;
 };
 
@@ -86,6 +93,10 @@ using config_result = std::expected<config, std::vector<diagnostic>>;
 config_result load(std::filesystem::path const& file);
 // The same for a text that would be in a file of that folder.
 config_result parse(std::string_view text, std::filesystem::path const& folder);
+
+// Where the gateway that runs with this file can be asked, also if something is wrong with the rest
+// of it. Nothing if the file does not say.
+std::optional<admin_config> admin_of(std::filesystem::path const& file);
 
 // A key that a file may have. `section` is the table it stands in, as the reference names it.
 struct key_info {

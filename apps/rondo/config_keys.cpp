@@ -13,6 +13,11 @@ constexpr auto table = std::to_array<key_info>({
     {"[gateway]", "log", "\"trace\", \"debug\", \"info\", \"warn\", \"error\", \"off\"", "\"info\"",
      "the least important messages that are written to stderr"},
 
+    {"[admin]", "listen", "address, or a list of them", "\"127.0.0.1:9180\"",
+     "where operators look; elsewhere than on this machine only with a token"},
+    {"[admin]", "token", "string of 16 characters at least", "none",
+     "what who asks has to show: as a bearer token, or as the password of any user"},
+
     {"[[server]]", "listen", "address, or a list of them", "required",
      "where connections are accepted; port 0 takes a free one"},
     {"[[server]]", "name", "string", "its first address", "how logs call this server"},

@@ -1,231 +1,392 @@
+// A reload
+//   R1  routes, certificates, names: a table for each server; fails without a trace
+//   R2  addresses: those that are open already are taken over, the others are bound; if one cannot
+//       be, those that were are closed again
+//   R3  servers that are new start; those that stay change; those that are gone begin to end
+//   R4  what nobody uses any more is freed: what ended since the last time. Only here and in
+//       stop(), as the end of a client or server waits.
 #include "gateway.hpp"
 
-#include <boost/asio/io_context.hpp>
+#include <algorithm>
+#include <atomic>
+#include <mutex>
 #include <optional>
-#include <sstream>
-#include <string_view>
 #include <utility>
-#include <variant>
 
+#include "front.hpp"
+#include "listening.hpp"
+#include "monitor.hpp"
 #include "rondo/core/when_all.hpp"
 #include "rondo/exec/runtime.hpp"
-#include "rondo/http/client.hpp"
-#include "rondo/http/files.hpp"
-#include "rondo/http/proxy.hpp"
 #include "rondo/http/server.hpp"
-#include "routes.hpp"
-#include "tls.hpp"
+#include "route_table.hpp"
 
 namespace rondo::gateway {
 
 namespace {
 
-namespace net = boost::asio;
-using net::ip::tcp;
+using boost::asio::ip::tcp;
 
-std::string text_of(tcp::endpoint const& e) {
-    std::ostringstream out;
-    out << e;
-    return out.str();
+constexpr spdlog::level::level_enum log_levels[] = {spdlog::level::trace, spdlog::level::debug,
+                                                    spdlog::level::info,  spdlog::level::warn,
+                                                    spdlog::level::err,   spdlog::level::off};
+constexpr std::size_t most_operators = 64;
+constexpr clock::duration last_words = std::chrono::milliseconds{100};  // of the admin address
+
+// One [[server]].
+struct running_server {
+    std::shared_ptr<front> in_front;
+    listeners at;
+};
+
+std::vector<http::server_options::door> doors_of(
+    listeners const& at, std::shared_ptr<boost::asio::ssl::context> const& tls) {
+    std::vector<http::server_options::door> all;
+    for (auto const& l : at) all.push_back({l->asked_for(), tls, l->descriptor()});
+    return all;
 }
 
-// An IPv4 address if there is one: what listens for a name often listens there only.
-std::expected<tcp::endpoint, diagnostic> look_up(address const& a) {
-    net::io_context context;
-    tcp::resolver resolver{context};
-    boost::system::error_code error;
-    auto const found =
-        resolver.resolve(a.host, std::to_string(a.port), tcp::resolver::numeric_service, error);
-    if (error || found.empty()) {
-        return std::unexpected{
-            diagnostic{.at = a.at,
-                       .problem = "cannot find '" + a.host + "': " + error.message(),
-                       .advice = ""}};
-    }
-    for (auto const& entry : found) {
-        if (entry.endpoint().protocol() == tcp::v4()) return entry.endpoint();
-    }
-    return found.begin()->endpoint();
-}
-
-// A route that can answer.
-class open_route {
+// Addresses that are open: each is taken once.
+class open_addresses {
   public:
-    open_route(std::string uri, http::files f) : uri_(std::move(uri)), target_(std::move(f)) {}
-    open_route(std::string uri, std::unique_ptr<http::proxy> p)
-        : uri_(std::move(uri)), target_(std::move(p)) {}
+    void add(listeners const& some) { all_.insert(all_.end(), some.begin(), some.end()); }
 
-    bool has(std::string_view path) const noexcept { return matches(uri_, path); }
-    task<void> answer(http::exchange* x) const {
-        if (auto const* const f = std::get_if<http::files>(&target_)) return f->answer(x);
-        return std::get<std::unique_ptr<http::proxy>>(target_)->answer(x);
+    std::expected<std::shared_ptr<listening>, std::string> take(tcp::endpoint const& where) {
+        auto const found =
+            std::ranges::find_if(all_, [&](auto const& l) { return l->asked_for() == where; });
+        if (found == all_.end()) return listening::at(where);
+        auto taken = std::move(*found);
+        all_.erase(found);
+        return taken;
     }
 
   private:
-    std::string uri_;
-    std::variant<http::files, std::unique_ptr<http::proxy>> target_;
+    listeners all_;
 };
 
-task<void> no_route(http::exchange* x) {
-    x->answer().status(404);
-    x->answer().add("content-type", "text/plain; charset=utf-8");
-    (void)co_await x->send("Not Found\n");
-}
+task<void> leave(http::server* s, clock::duration grace) { (void)co_await s->stop(grace); }
 
-task<void> answer_by(std::vector<open_route> const* routes, http::exchange* x) {
-    std::string_view const target = x->head().path;
-    std::string_view const path = target.substr(0, target.find('?'));
-    for (open_route const& r : *routes) {
-        if (r.has(path)) return r.answer(x);
-    }
-    return no_route(x);
+bool share_an_address(listeners const& a, listeners const& b) {
+    return std::ranges::any_of(a, [&](auto const& l) { return std::ranges::count(b, l) != 0; });
 }
-
-// What one [[server]] needs as long as it runs.
-struct open_server {
-    server_config made_from;
-    std::unique_ptr<tls_certificates> certificates;
-    std::unique_ptr<http::client> client;
-    std::vector<open_route> routes;
-    http::server_options options;
-    std::unique_ptr<http::server> server;
-};
 
 }  // namespace
 
 struct gateway::state {
-    state(config c, std::shared_ptr<spdlog::logger> l)
-        : settings(std::move(c)), log(std::move(l)) {}
+    using tables = std::vector<std::shared_ptr<route_table>>;
+    using fronts = std::vector<std::shared_ptr<front>>;
+    // What a configuration needs, before anything is changed.
+    struct plan {
+        tables routes;
+        std::vector<listeners> at;  // of each server
+        listeners admin_at;
+    };
 
-    void prepare(server_config const& from);
-    std::optional<open_route> open(route const& r, open_server& in);
-    void found(diagnostic d) { wrong.push_back(std::move(d)); }
+    state(config c, std::shared_ptr<spdlog::logger> l)
+        : settings(std::move(c)),
+          log(std::move(l)),
+          watcher([this] { return read(); }),
+          desk(rt, watcher, [this] { return draining.load(std::memory_order_relaxed); }) {}
+
+    std::expected<tables, std::vector<diagnostic>> open_routes(config const& c);
+    std::expected<plan, diagnostic> bind(config const& c, tables routes);
+    std::optional<std::size_t> same_as(listeners const& at, std::vector<bool> const& taken) const;
+    std::expected<void, std::string> apply(plan p, config const& c);
+    std::expected<void, std::string> apply_admin(listeners at, config const& c);
+    void start_leaving(std::shared_ptr<front> f);
+    void say_where() const;
+    void forget_what_ended();
+    fronts all_fronts() const;
+    task<std::unique_ptr<readings>> read() const;
+    std::size_t end(clock::duration grace);
 
     config settings;
     std::shared_ptr<spdlog::logger> log;
-    std::vector<diagnostic> wrong;
+    time_point const since = clock::now();
+    std::atomic<bool> draining{false};
+    std::atomic<std::uint64_t> version{1};
+    std::atomic<std::uint64_t> refused{0};
+
+    std::mutex control;       // one start, reload or stop at a time
+    mutable std::mutex lock;  // of the servers, for those who only look
     runtime rt;
-    std::vector<std::unique_ptr<open_server>> servers;
+    tables prepared;  // until start()
+    tables retired;   // routes that requests may still use
+    std::vector<running_server> servers;
+    fronts leaving;
+    std::vector<join_handle<void>> departures;
+    monitor watcher;
+    admin desk;
+    std::optional<join_handle<void>> watching;
+    listeners admin_at;
+    std::unique_ptr<http::server> admin_server;
+    std::vector<std::unique_ptr<http::server>> admins_before;
 };
 
-std::optional<open_route> gateway::state::open(route const& r, open_server& in) {
-    if (auto const* const s = std::get_if<serve_from>(&r.target)) {
-        auto opened = http::files::open(s->root, {.prefix = r.uri, .not_found = s->not_found});
-        if (opened) return open_route{r.uri, *std::move(opened)};
-        found({.at = {},
-               .problem = "cannot open '" + s->root.string() + "': " + opened.error().message(),
-               .advice = ""});
-        return std::nullopt;
-    }
-    http::proxy_options o;
-    for (backend const& b : std::get<forward_to>(r.target).backends) {
-        auto where = look_up(b.where);
-        if (where) {
-            o.backends.push_back({*where, b.weight});
-        } else {
-            found(std::move(where.error()));
+// --- R1, R2 ------------------------------------------------------------------------------------
+
+auto gateway::state::open_routes(config const& c)
+    -> std::expected<tables, std::vector<diagnostic>> {
+    tables made;
+    std::vector<diagnostic> wrong;
+    for (server_config const& s : c.servers) {
+        // What stays is found by address later; here it is enough that names are rarely changed.
+        std::shared_ptr<route_table> before;
+        for (running_server const& old : servers) {
+            auto const routes = old.in_front->routes();
+            auto const& was = routes->made_from().listen;
+            bool const same = std::ranges::any_of(
+                s.listen, [&was](address const& a) { return std::ranges::count(was, a) != 0; });
+            if (same) before = routes;
+            if (same) break;
         }
+        made.push_back(route_table::open(s, rt, log, before.get(), wrong));
     }
-    if (!wrong.empty()) return std::nullopt;
-    o.on_failure = [log = log.get()](tcp::endpoint const& at, http::failure const& f) {
-        log->warn("backend {}: {}", text_of(at), f.reason);
-    };
-    return open_route{r.uri, std::make_unique<http::proxy>(*in.client, std::move(o))};
+    if (!wrong.empty()) return std::unexpected{std::move(wrong)};
+    return made;
 }
 
-void gateway::state::prepare(server_config const& from) {
-    auto s = std::make_unique<open_server>();
-    s->made_from = from;
-    if (!from.certificates.empty()) {
-        auto loaded = tls_certificates::load(from.certificates);
-        if (loaded) {
-            s->certificates = *std::move(loaded);
-        } else {
-            for (diagnostic& d : loaded.error()) found(std::move(d));
+auto gateway::state::bind(config const& c, tables routes) -> std::expected<plan, diagnostic> {
+    plan p;
+    p.routes = std::move(routes);
+    open_addresses open;
+    for (running_server const& s : servers) open.add(s.at);
+    open.add(admin_at);
+    auto const take = [&open](std::vector<address> const& all,
+                              listeners& to) -> std::optional<diagnostic> {
+        for (address const& a : all) {
+            auto const where = look_up(a);
+            if (!where) return where.error();
+            auto bound = open.take(*where);
+            if (!bound) {
+                return diagnostic{
+                    a.at, "cannot listen at " + to_string(*where) + ": " + bound.error(), ""};
+            }
+            to.push_back(*std::move(bound));
         }
+        return std::nullopt;
+    };
+    for (server_config const& s : c.servers) {
+        if (auto wrong = take(s.listen, p.at.emplace_back())) return std::unexpected{*wrong};
     }
-    http::client_options c;
-    c.connect_timeout = from.limits.connect;
-    c.response_timeout = from.limits.response;
-    s->client = std::make_unique<http::client>(rt, c);
-    for (route const& r : from.routes) {
-        if (auto opened = open(r, *s)) s->routes.push_back(*std::move(opened));
+    if (c.admin) {
+        if (auto wrong = take(c.admin->listen, p.admin_at)) return std::unexpected{*wrong};
     }
-    for (address const& a : from.listen) {
-        auto where = look_up(a);
-        if (!where) {
-            found(std::move(where.error()));
-            continue;
-        }
-        s->options.listen.push_back(
-            {*where, s->certificates ? &s->certificates->context() : nullptr});
-    }
-    s->options.max_connections = from.max_connections;
-    s->options.max_connections_per_address = from.max_connections_per_address.value_or(0);
-    s->options.head_timeout = from.limits.header;
-    s->options.idle_timeout = from.limits.idle;
-    s->options.read_timeout = from.limits.idle;
-    s->options.write_timeout = from.limits.idle;
-    servers.push_back(std::move(s));
+    return p;
 }
+
+// --- R3 ----------------------------------------------------------------------------------------
+
+std::optional<std::size_t> gateway::state::same_as(listeners const& at,
+                                                   std::vector<bool> const& taken) const {
+    for (std::size_t i = 0; i < servers.size(); ++i) {
+        if (!taken[i] && share_an_address(at, servers[i].at)) return i;
+    }
+    return std::nullopt;
+}
+
+std::expected<void, std::string> gateway::state::apply(plan p, config const& c) {
+    std::vector<running_server> next;
+    std::vector<bool> stays(servers.size(), false);
+    for (std::size_t i = 0; i < p.routes.size(); ++i) {
+        auto doors = doors_of(p.at[i], p.routes[i]->tls());
+        auto const same = same_as(p.at[i], stays);
+        std::shared_ptr<front> f;
+        if (same) {
+            stays[*same] = true;
+            f = servers[*same].in_front;
+            retired.push_back(f->routes());
+            auto const changed = rt.block_on(f->change(p.routes[i], std::move(doors)));
+            if (!changed) return changed;
+        } else {
+            f = std::make_shared<front>(rt, p.routes[i], log);
+            auto const started = f->start(std::move(doors));
+            if (!started) return started;
+        }
+        next.push_back({std::move(f), p.at[i]});
+    }
+    std::vector<running_server> before;
+    {
+        std::lock_guard const guard{lock};
+        before = std::exchange(servers, std::move(next));
+    }
+    for (std::size_t i = 0; i < before.size(); ++i) {
+        if (!stays[i]) start_leaving(std::move(before[i].in_front));
+    }
+    return apply_admin(std::move(p.admin_at), c);
+}
+
+std::expected<void, std::string> gateway::state::apply_admin(listeners at, config const& c) {
+    desk.ask_for(c.admin ? c.admin->token : std::string{});
+    auto doors = doors_of(at, nullptr);
+    if (at.empty() && admin_server) {
+        // Who asked for this reload gets an answer before it ends.
+        departures.push_back(rt.spawn(leave(admin_server.get(), c.shutdown_grace)));
+        admins_before.push_back(std::move(admin_server));
+    } else if (!at.empty()) {
+        if (!admin_server) {
+            http::server_options o;
+            o.max_connections = most_operators;
+            admin_server = std::make_unique<http::server>(
+                rt, std::move(o), [this](http::exchange* x) { return desk.answer(x); });
+            (void)admin_server->start();
+        }
+        auto const opened = rt.block_on(admin_server->replace_doors(std::move(doors)));
+        if (!opened) return std::unexpected{opened.error().reason};
+        if (!watching) watching = rt.spawn(watcher.run());
+    }
+    std::lock_guard const guard{lock};
+    admin_at = std::move(at);
+    return {};
+}
+
+void gateway::state::start_leaving(std::shared_ptr<front> f) {
+    std::lock_guard const guard{lock};
+    leaving.push_back(f);
+    departures.push_back(rt.spawn(leave(&f->server(), settings.shutdown_grace)));
+}
+
+// R4
+void gateway::state::forget_what_ended() {
+    std::erase_if(departures, [](auto const& d) { return d.ended(); });
+    if (departures.empty()) {
+        fronts gone;
+        {
+            std::lock_guard const guard{lock};
+            auto const looked_at = [](auto const& f) { return f.use_count() > 1; };
+            auto const others = std::ranges::partition(leaving, looked_at);
+            std::ranges::move(others, std::back_inserter(gone));
+            leaving.erase(others.begin(), others.end());
+        }
+        admins_before.clear();
+    }
+    std::erase_if(retired, [](auto const& t) { return t.use_count() == 1; });
+}
+
+// --- figures -----------------------------------------------------------------------------------
+
+gateway::state::fronts gateway::state::all_fronts() const {
+    std::lock_guard const guard{lock};
+    fronts all;
+    for (running_server const& s : servers) all.push_back(s.in_front);
+    for (auto const& f : leaving) all.push_back(f);
+    return all;
+}
+
+task<std::unique_ptr<readings>> gateway::state::read() const {
+    auto r = std::make_unique<readings>();
+    r->since = since;
+    r->config_version = version.load(std::memory_order_relaxed);
+    r->reloads_refused = refused.load(std::memory_order_relaxed);
+    r->draining = draining.load(std::memory_order_relaxed);
+    fronts const all = all_fronts();
+    for (auto const& f : all) {
+        auto report = co_await f->server().survey();
+        auto const routes = f->routes();
+        server_config const& from = routes->made_from();
+        server_reading one{
+            from.name, {}, from.max_connections, std::move(report), routes->backends()};
+        for (endpoint const& at : f->server().addresses()) one.addresses.push_back(to_string(at));
+        r->servers.push_back(std::move(one));
+    }
+    r->at = clock::now();
+    co_return r;
+}
+
+// --- the gateway -------------------------------------------------------------------------------
 
 gateway::gateway(std::unique_ptr<state> s) noexcept : state_(std::move(s)) {}
 
-gateway::~gateway() = default;
+gateway::~gateway() { (void)state_->end(clock::duration::zero()); }
 
 std::expected<std::unique_ptr<gateway>, std::vector<diagnostic>> gateway::prepare(
     config c, std::shared_ptr<spdlog::logger> log) {
     auto s = std::make_unique<state>(std::move(c), std::move(log));
-    for (server_config const& from : s->settings.servers) s->prepare(from);
-    if (!s->wrong.empty()) return std::unexpected{std::move(s->wrong)};
+    auto routes = s->open_routes(s->settings);
+    if (!routes) return std::unexpected{std::move(routes.error())};
+    s->prepared = *std::move(routes);
     return std::unique_ptr<gateway>{new gateway{std::move(s)}};
 }
 
+void gateway::obey(commands c) { state_->desk.obey(std::move(c)); }
+
 std::expected<void, std::string> gateway::start() {
-    for (auto& s : state_->servers) {
-        s->options.on_failure = [log = state_->log.get()](std::exception_ptr thrown) {
-            try {
-                std::rethrow_exception(std::move(thrown));
-            } catch (std::exception const& e) {
-                log->error("a request failed: {}", e.what());
-            } catch (...) {
-                log->error("a request failed");
-            }
-        };
-        auto const* const routes = &s->routes;
-        s->server = std::make_unique<http::server>(
-            state_->rt, s->options, [routes](http::exchange* x) { return answer_by(routes, x); });
-        auto const started = s->server->start();
-        if (!started) {
-            std::string why = "cannot listen at " + text_of(started.error().address) + ": " +
-                              started.error().reason;
-            for (auto& other : state_->servers) other->server.reset();
-            return std::unexpected{std::move(why)};
-        }
-    }
-    for (auto const& s : state_->servers) {
-        for (endpoint const& at : s->server->addresses()) {
-            state_->log->info("server {} listens at {}", s->made_from.name, text_of(at));
-        }
-    }
-    return {};
+    std::lock_guard const guard{state_->control};
+    auto plan = state_->bind(state_->settings, std::move(state_->prepared));
+    if (!plan) return std::unexpected{std::move(plan.error().problem)};
+    auto applied = state_->apply(*std::move(plan), state_->settings);
+    if (applied) state_->say_where();
+    return applied;
 }
 
+void gateway::state::say_where() const {
+    for (running_server const& s : servers) {
+        for (endpoint const& at : s.in_front->server().addresses()) {
+            log->info("server {} listens at {}", s.in_front->routes()->made_from().name,
+                      to_string(at));
+        }
+    }
+    if (!admin_server) return;
+    for (endpoint const& at : admin_server->addresses()) {
+        log->info("operators look at http://{}/", to_string(at));
+    }
+}
+
+std::expected<std::uint64_t, std::vector<diagnostic>> gateway::reload(config c) {
+    std::lock_guard const guard{state_->control};
+    auto const refuse = [this](std::vector<diagnostic> why) {
+        refused();
+        return std::unexpected{std::move(why)};
+    };
+    if (state_->draining) return refuse({{{}, "the gateway ends", ""}});
+    state_->forget_what_ended();
+    auto routes = state_->open_routes(c);
+    if (!routes) return refuse(std::move(routes.error()));
+    auto plan = state_->bind(c, *std::move(routes));
+    if (!plan) return refuse({std::move(plan.error())});
+    auto const applied = state_->apply(*std::move(plan), c);
+    if (!applied) return refuse({{{}, applied.error(), ""}});
+    state_->log->set_level(log_levels[static_cast<std::size_t>(c.log)]);
+    state_->settings = std::move(c);
+    state_->say_where();
+    return ++state_->version;
+}
+
+void gateway::refused() noexcept { ++state_->refused; }
+
 std::vector<gateway::endpoint> gateway::addresses() const {
+    std::lock_guard const guard{state_->lock};
     std::vector<endpoint> all;
-    for (auto const& s : state_->servers) {
-        for (endpoint const& at : s->server->addresses()) all.push_back(at);
+    for (running_server const& s : state_->servers) {
+        for (endpoint const& at : s.in_front->server().addresses()) all.push_back(at);
     }
     return all;
 }
 
-std::size_t gateway::stop() {
+std::vector<gateway::endpoint> gateway::admin_addresses() const {
+    std::lock_guard const guard{state_->control};
+    return state_->admin_server ? state_->admin_server->addresses() : std::vector<endpoint>{};
+}
+
+std::size_t gateway::stop() { return state_->end(state_->settings.shutdown_grace); }
+
+std::size_t gateway::state::end(clock::duration grace) {
+    std::lock_guard const guard{control};
+    draining = true;
     std::vector<task<std::size_t>> stopping;
-    for (auto& s : state_->servers) {
-        stopping.push_back(s->server->stop(state_->settings.shutdown_grace));
-    }
+    for (auto const& f : all_fronts()) stopping.push_back(f->server().stop(grace));
     std::size_t sum = 0;
-    for (std::size_t const cut : state_->rt.block_on(when_all(std::move(stopping)))) sum += cut;
+    if (!stopping.empty()) {
+        for (std::size_t const cut : rt.block_on(when_all(std::move(stopping)))) sum += cut;
+    }
+    if (watching) {
+        watching->request_stop();
+        (void)watching->blocking_join();
+        watching.reset();
+    }
+    if (admin_server) (void)admin_server->blocking_stop(last_words);
+    for (auto& d : departures) (void)d.blocking_join();
+    departures.clear();
     return sum;
 }
 

@@ -1,16 +1,24 @@
 // rondo: the gateway as a program. Flags, signals and logs meet here and nowhere else.
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <expected>
+#include <initializer_list>
 #include <memory>
 #include <string>
+#include <thread>
 
+#include "admin_client.hpp"
 #include "config.hpp"
 #include "gateway.hpp"
+#include "route_table.hpp"
+#include "status.hpp"
 
 namespace {
 
@@ -34,15 +42,112 @@ std::shared_ptr<spdlog::logger> make_log(log_level least) {
 }
 
 // Blocked in every thread from now on: signals are waited for, not handled.
-sigset_t block_stop_signals() {
-    sigset_t stops;
-    sigemptyset(&stops);
-    sigaddset(&stops, SIGTERM);
-    sigaddset(&stops, SIGINT);
-    pthread_sigmask(SIG_BLOCK, &stops, nullptr);
+sigset_t block_signals(std::initializer_list<int> which) {
+    sigset_t all;
+    sigemptyset(&all);
+    for (int const s : which) sigaddset(&all, s);
+    pthread_sigmask(SIG_BLOCK, &all, nullptr);
     std::signal(SIGPIPE, SIG_IGN);
-    return stops;
+    return all;
 }
+
+// The number of the new configuration, or all that is wrong with it.
+std::expected<std::uint64_t, std::string> reload(gateway& running, std::string const& file,
+                                                 spdlog::logger& log) {
+    config_result loaded = load(file);
+    std::vector<diagnostic> wrong;
+    if (loaded) {
+        auto const changed = running.reload(*std::move(loaded));
+        if (changed) {
+            log.info("configuration {} is loaded", *changed);
+            return *changed;
+        }
+        wrong = changed.error();
+    } else {
+        running.refused();
+        wrong = std::move(loaded.error());
+    }
+    std::string all;
+    for (diagnostic const& d : wrong) {
+        all += (all.empty() ? "" : "\n") + to_string(d, file);
+        log.error("{}", to_string(d, file));
+    }
+    log.error("the configuration stays as it was");
+    return std::unexpected{std::move(all)};
+}
+
+// --- commands to a gateway that runs -----------------------------------------------------------
+
+struct whom {
+    std::string file;
+    std::string address;  // empty: as the file says
+};
+
+int complain(std::string const& what) {
+    std::fprintf(stderr, "rondo: %s\n", what.c_str());
+    return exit_cannot_start;
+}
+
+std::expected<admin_target, std::string> find(whom const& w) {
+    auto const admin = admin_of(w.file);
+    char const* const token = std::getenv("RONDO_ADMIN_TOKEN");
+    address where;
+    if (!w.address.empty()) {
+        auto const parsed = parse_address(w.address);
+        if (!parsed) return std::unexpected{parsed.error().problem};
+        where = *parsed;
+    } else if (admin && !admin->listen.empty()) {
+        where = admin->listen.front();
+    } else {
+        return std::unexpected{"'" + w.file + "' does not say where to ask (section [admin]); " +
+                               "-c names another file, --admin an address"};
+    }
+    auto at = look_up(where);
+    if (!at) return std::unexpected{at.error().problem};
+    if (at->port() == 0) return std::unexpected{std::string{"port 0 is any; --admin says which"}};
+    if (at->address().is_unspecified()) {
+        namespace ip = boost::asio::ip;
+        at->address(at->address().is_v4() ? ip::address{ip::address_v4::loopback()}
+                                          : ip::address{ip::address_v6::loopback()});
+    }
+    return admin_target{*at, token != nullptr ? token : admin ? admin->token : ""};
+}
+
+// Both print what the gateway says.
+int print_reply(std::expected<admin_reply, std::string> const& r) {
+    if (!r) return complain(r.error());
+    bool const fine = r->status < 300;
+    std::fputs(r->body.c_str(), fine ? stdout : stderr);
+    return fine ? EXIT_SUCCESS : r->status == 422 ? exit_bad_config : exit_cannot_start;
+}
+
+int ask_to_reload(whom const& w) {
+    auto const target = find(w);
+    return target ? print_reply(ask(*target, "POST", "/reload")) : complain(target.error());
+}
+
+// Returns when the gateway has gone.
+int ask_to_drain(whom const& w) {
+    auto const target = find(w);
+    if (!target) return complain(target.error());
+    auto const begun = ask(*target, "POST", "/drain");
+    if (!begun || begun->status >= 300) return print_reply(begun);
+    std::size_t last = 0;
+    std::printf("draining\n");
+    for (;;) {
+        auto const said = ask(*target, "GET", "/status");
+        auto const now = said ? from_json(said->body) : std::nullopt;
+        if (!now) break;
+        if (now->connections != last) std::printf("%zu connections left\n", now->connections);
+        std::fflush(stdout);
+        last = now->connections;
+        std::this_thread::sleep_for(std::chrono::milliseconds{500});
+    }
+    std::printf("stopped\n");
+    return EXIT_SUCCESS;
+}
+
+// --- the gateway -------------------------------------------------------------------------------
 
 int check(std::string const& file) {
     config_result loaded = load(file);
@@ -65,7 +170,7 @@ int run(std::string const& file) {
         print(loaded.error(), file);
         return exit_bad_config;
     }
-    sigset_t const stops = block_stop_signals();
+    sigset_t const signals = block_signals({SIGTERM, SIGINT, SIGHUP});
     auto const log = make_log(loaded->log);
     auto const made = gateway::prepare(*std::move(loaded), log);
     if (!made) {
@@ -73,6 +178,8 @@ int run(std::string const& file) {
         return exit_bad_config;
     }
     gateway& running = **made;
+    running.obey({.reload = [&] { return reload(running, file, *log); },
+                  .drain = [] { ::kill(::getpid(), SIGTERM); }});
     auto const started = running.start();
     if (!started) {
         log->error("{}", started.error());
@@ -80,10 +187,14 @@ int run(std::string const& file) {
     }
 
     int signal = 0;
-    sigwait(&stops, &signal);
+    for (sigwait(&signals, &signal); signal == SIGHUP; sigwait(&signals, &signal)) {
+        log->info("{}: loading {}", strsignal(signal), file);
+        (void)reload(running, file, *log);
+    }
     log->info("{}: stopping; a second signal exits at once", strsignal(signal));
     // From here on a signal does what it does by default: it ends the process.
-    pthread_sigmask(SIG_UNBLOCK, &stops, nullptr);
+    std::signal(SIGHUP, SIG_IGN);
+    pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
     std::size_t const cut = running.stop();
     if (cut != 0) log->warn("the grace is over: {} connections were cut off", cut);
     log->info("stopped");
@@ -100,8 +211,18 @@ int main(int argc, char** argv) {
     CLI::App* const check_command =
         app.add_subcommand("check", "say what is wrong with a configuration");
     CLI::App* const version_command = app.add_subcommand("version", "print the version");
-    for (CLI::App* const command : {run_command, check_command}) {
+    CLI::App* const reload_command =
+        app.add_subcommand("reload", "have a gateway load its configuration again");
+    CLI::App* const drain_command =
+        app.add_subcommand("drain", "have a gateway end, and wait until it has");
+    whom operated;
+    for (CLI::App* const command : {run_command, check_command, reload_command, drain_command}) {
         command->add_option("-c,--config", file, "the configuration")->capture_default_str();
+    }
+    for (CLI::App* const command : {reload_command, drain_command}) {
+        command->add_option("--admin", operated.address,
+                            "where to ask, if not as the configuration says");
+        command->footer("A token is taken from RONDO_ADMIN_TOKEN, or from the configuration.");
     }
     CLI11_PARSE(app, argc, argv);
 
@@ -109,5 +230,8 @@ int main(int argc, char** argv) {
         std::printf("rondo %s\n", RONDO_VERSION);
         return EXIT_SUCCESS;
     }
+    operated.file = file;
+    if (reload_command->parsed()) return ask_to_reload(operated);
+    if (drain_command->parsed()) return ask_to_drain(operated);
     return check_command->parsed() ? check(file) : run(file);
 }

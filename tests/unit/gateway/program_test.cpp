@@ -366,6 +366,141 @@ TEST(Program, LosesNoRequestWhenItIsStoppedUnderLoad) {
     }
 }
 
+// --- a new configuration -------------------------------------------------------------------------
+
+// An upstream that answers everything with its name.
+class named_upstream {
+  public:
+    explicit named_upstream(std::string name)
+        : server_([name = std::move(name)](wire& w) {
+              while (!w.read_message().empty()) {
+                  w.send("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n" + name);
+              }
+          }) {}
+    std::string address() const { return server_.address(); }
+
+  private:
+    scripted_server server_;
+};
+
+// Twenty times, with everything that can change, under clients that keep their connections and
+// clients that come anew: each request is answered, by the old routes or the new ones.
+TEST(Program, FailsNoRequestWhenItsConfigurationIsLoadedAgainUnderLoad) {
+    named_upstream const one{"one"};
+    named_upstream const two{"two"};
+    scratch_directory in;
+    program p{in, forwarding_to(one.address())};
+    std::atomic<bool> over{false};
+    std::atomic<int> answered{0};
+    std::atomic<int> failed{0};
+    auto const load = [&](int requests_each) {
+        while (!over) {
+            try {
+                wire w = wire::to(p.port());
+                for (int i = 0; i < requests_each && !over; ++i) {
+                    w.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+                    std::string const body = body_of(w.read_message());
+                    (body == "one" || body == "two") ? ++answered : ++failed;
+                }
+            } catch (std::runtime_error const&) {
+                ++failed;
+            }
+        }
+    };
+    std::vector<std::thread> clients;
+    for (int c = 0; c < 8; ++c) clients.emplace_back(load, c % 2 == 0 ? 1'000'000 : 3);
+    for (int i = 2; i <= 21; ++i) {
+        int const before = answered;
+        while (answered < before + 100) std::this_thread::yield();
+        in.write("rondo.toml", forwarding_to(i % 2 == 0 ? two.address() : one.address(),
+                                             i % 3 == 0 ? "[gateway]\nlog = 'info'\n" : ""));
+        p.process().signal(SIGHUP);
+        (void)p.process().read_until("configuration " + std::to_string(i) + " is loaded");
+    }
+    over = true;
+    for (std::thread& c : clients) c.join();
+    EXPECT_EQ(failed, 0);
+    p.process().signal(SIGTERM);
+    EXPECT_EQ(p.process().wait(), 0);
+}
+
+TEST(Program, KeepsItsConfigurationIfTheNewOneIsBadAndSaysSo) {
+    named_upstream const one{"one"};
+    scratch_directory in;
+    std::string const admin = "[admin]\nlisten = '127.0.0.1:0'\n";
+    program p{in, admin + forwarding_to(one.address())};
+    std::string const file = (in.path() / "rondo.toml").string();
+    std::string const told = p.process().read_until("operators look at http://");
+    std::string const all = p.process().read_until("/\n");
+    std::size_t const from = all.find("operators look at http://") + 25;
+    std::string const at = all.substr(from, all.find('/', from) - from);
+
+    ended const fine = rondo({"reload", "-c", file, "--admin", at});
+    EXPECT_EQ(fine.status, 0) << fine.said;
+    EXPECT_EQ(fine.said, "configuration 2 is loaded\n");
+    in.write("rondo.toml", admin + "[[server]]\nlisten = '127.0.0.1:0'\nforwrd = 'a:1'\n");
+    std::string const why = file +
+                            ":5:1: unknown key 'forwrd' in [[server]]; did you mean "
+                            "'forward'?";
+    ended const wrong = rondo({"reload", "-c", file, "--admin", at});
+    EXPECT_EQ(wrong.status, 2);
+    EXPECT_NE(wrong.said.find(why), std::string::npos) << wrong.said;
+    EXPECT_EQ(curl({p.url("/")}).said, "one");
+    p.process().signal(SIGHUP);
+    (void)p.process().read_until("the configuration stays as it was");
+    EXPECT_NE(p.process().said().find(why), std::string::npos);
+    EXPECT_EQ(curl({p.url("/")}).said, "one");
+
+    ended const drained = rondo({"drain", "-c", file, "--admin", at});
+    EXPECT_EQ(drained.status, 0) << drained.said;
+    EXPECT_TRUE(drained.said.starts_with("draining\n")) << drained.said;
+    EXPECT_TRUE(drained.said.ends_with("stopped\n")) << drained.said;
+    EXPECT_EQ(p.process().wait(), 0);
+}
+
+TEST(Program, IsNotReadyWhileItDrains) {
+    scripted_server up{[](wire& w) { (void)w.read_to_end(); }};
+    scratch_directory in;
+    program p{in, "[admin]\nlisten = '127.0.0.1:0'\n" + forwarding_to(up.address())};
+    std::string const all = p.process().read_until("/\n");
+    std::size_t const from = all.find("operators look at ") + 18;
+    std::string const at = all.substr(from, all.find("/\n", from) - from);
+    wire w = wire::to(p.port());
+    w.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    while (up.accepted() == 0) std::this_thread::yield();
+    EXPECT_EQ(curl({at + "/readyz"}).said, "ready\n");
+    p.process().signal(SIGTERM);
+    (void)p.process().read_until("stopping");
+    std::string said = "ready\n";
+    while (said == "ready\n") said = curl({at + "/readyz"}).said;
+    EXPECT_EQ(said, "it ends\n");
+    EXPECT_EQ(curl({at + "/healthz"}).said, "it runs\n");
+    w.close();
+    p.process().signal(SIGKILL);
+}
+
+TEST(Program, SaysWhomItCannotAsk) {
+    scratch_directory in;
+    in.write("site/index.html", "x");
+    std::string const server = "[[server]]\nlisten = '127.0.0.1:0'\nserve = 'site'\n";
+    auto const file = in.write("rondo.toml", server).string();
+    ended const nowhere = rondo({"reload", "-c", file});
+    EXPECT_EQ(nowhere.status, 1);
+    EXPECT_EQ(nowhere.said, "rondo: '" + file +
+                                "' does not say where to ask (section [admin]); -c names another "
+                                "file, --admin an address\n");
+    std::string gone;
+    {
+        scripted_server const nobody{[](wire&) {}};
+        gone = nobody.address();
+    }
+    ended const nobody = rondo({"drain", "-c", file, "--admin", gone});
+    EXPECT_EQ(nobody.status, 1);
+    EXPECT_TRUE(nobody.said.starts_with("rondo: no answer from " + gone)) << nobody.said;
+    ended const wrong = rondo({"reload", "-c", file, "--admin", "here"});
+    EXPECT_EQ(wrong.said, "rondo: 'here' is not an address: it has no port\n");
+}
+
 std::size_t resident_kib(pid_t pid) {
     std::ifstream in{"/proc/" + std::to_string(pid) + "/status"};
     for (std::string line; std::getline(in, line);) {

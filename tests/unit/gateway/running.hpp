@@ -5,6 +5,7 @@
 #include <spdlog/sinks/null_sink.h>
 
 #include <cstdint>
+#include <expected>
 #include <filesystem>
 #include <memory>
 #include <stdexcept>
@@ -37,14 +38,35 @@ class running {
         return gateway_->addresses().at(index).port();
     }
     test::wire connect(std::size_t index = 0) const { return test::wire::to(port(index)); }
+    std::uint16_t admin_port() const { return gateway_->admin_addresses().at(0).port(); }
     std::size_t stop() { return gateway_->stop(); }
+    gateway& get() noexcept { return *gateway_; }
+    // The number of the configuration, or the first thing that is wrong.
+    std::expected<std::uint64_t, std::string> reload(std::string_view text,
+                                                     std::filesystem::path const& folder = ".") {
+        config_result loaded = parse(text, folder);
+        if (!loaded) return std::unexpected{to_string(loaded.error().at(0), "config")};
+        auto const changed = gateway_->reload(*std::move(loaded));
+        if (!changed) return std::unexpected{to_string(changed.error().at(0), "config")};
+        return *changed;
+    }
 
     // One request on a connection of its own, which the server closes.
     std::string ask(std::string_view target, std::string_view fields = {},
                     std::string_view method = "GET") const {
-        test::wire w = connect();
-        w.send(std::string{method} + " " + std::string{target} +
-               " HTTP/1.1\r\nHost: h\r\nConnection: close\r\n" + std::string{fields} + "\r\n");
+        return ask_at(port(), target, std::string{"Host: h\r\n"}.append(fields), method);
+    }
+    std::string ask_admin(std::string_view target, std::string_view fields = {},
+                          std::string_view method = "GET") const {
+        std::string const host = "Host: 127.0.0.1:9180\r\n";
+        return ask_at(admin_port(), target, host + std::string{fields}, method);
+    }
+    static std::string ask_at(std::uint16_t port, std::string_view target, std::string_view fields,
+                              std::string_view method = "GET") {
+        test::wire w = test::wire::to(port);
+        std::string request{method};
+        request.append(" ").append(target).append(" HTTP/1.1\r\nConnection: close\r\n");
+        w.send(request.append(fields).append("\r\n"));
         return w.read_to_end();
     }
 

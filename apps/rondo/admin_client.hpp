@@ -1,0 +1,25 @@
+// admin_client.hpp: what `rondo reload`, `rondo drain` and `rondo top` ask a gateway that runs.
+#pragma once
+
+#include <boost/asio/ip/tcp.hpp>
+#include <expected>
+#include <string>
+#include <string_view>
+
+namespace rondo::gateway {
+
+struct admin_target {
+    boost::asio::ip::tcp::endpoint at;
+    std::string token;  // empty: none is asked for
+};
+
+struct admin_reply {
+    int status = 0;
+    std::string body;
+};
+
+// Blocks, for some seconds at most. Says why if there is no answer.
+std::expected<admin_reply, std::string> ask(admin_target const& whom, std::string_view verb,
+                                            std::string_view path);
+
+}  // namespace rondo::gateway

@@ -1,0 +1,30 @@
+#include "monitor.hpp"
+
+#include <utility>
+
+#include "rondo/core/this_task.hpp"
+
+namespace rondo::gateway {
+
+task<void> monitor::run() {
+    std::unique_ptr<readings> before;
+    for (;;) {
+        auto now = co_await source_();
+        auto said = std::make_shared<std::string const>(to_json(compare(*now, before.get())));
+        before = std::move(now);
+        {
+            std::lock_guard const guard{lock_};
+            past_.push_back(said);
+            if (past_.size() > remembered) past_.pop_front();
+        }
+        latest_.send_modify([&said](text& t) { t = std::move(said); });
+        co_await sleep_for(interval);
+    }
+}
+
+std::deque<monitor::text> monitor::past() const {
+    std::lock_guard const guard{lock_};
+    return past_;
+}
+
+}  // namespace rondo::gateway

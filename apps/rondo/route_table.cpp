@@ -1,0 +1,153 @@
+#include "route_table.hpp"
+
+#include <boost/asio/io_context.hpp>
+#include <sstream>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "routes.hpp"
+
+namespace rondo::gateway {
+
+namespace net = boost::asio;
+using net::ip::tcp;
+
+namespace {
+
+task<void> no_route(http::exchange* x) {
+    x->answer().status(404);
+    x->answer().add("content-type", "text/plain; charset=utf-8");
+    (void)co_await x->send("Not Found\n");
+}
+
+bool same_upstream_times(timeouts const& a, timeouts const& b) noexcept {
+    return a.connect == b.connect && a.response == b.response;
+}
+
+}  // namespace
+
+std::string to_string(tcp::endpoint const& e) {
+    std::ostringstream out;
+    out << e;
+    return out.str();
+}
+
+std::expected<tcp::endpoint, diagnostic> look_up(address const& a) {
+    net::io_context context;
+    tcp::resolver resolver{context};
+    boost::system::error_code error;
+    auto const found =
+        resolver.resolve(a.host, std::to_string(a.port), tcp::resolver::numeric_service, error);
+    if (error || found.empty()) {
+        return std::unexpected{
+            diagnostic{.at = a.at,
+                       .problem = "cannot find '" + a.host + "': " + error.message(),
+                       .advice = ""}};
+    }
+    for (auto const& entry : found) {
+        if (entry.endpoint().protocol() == tcp::v4()) return entry.endpoint();
+    }
+    return found.begin()->endpoint();
+}
+
+std::shared_ptr<route_table> route_table::open(server_config const& from, runtime& rt,
+                                               std::shared_ptr<spdlog::logger> const& log,
+                                               route_table const* before,
+                                               std::vector<diagnostic>& wrong) {
+    std::shared_ptr<route_table> made{new route_table{from}};
+    std::size_t const wrong_before = wrong.size();
+    if (!from.certificates.empty()) {
+        auto loaded = tls_certificates::load(from.certificates);
+        if (loaded) {
+            made->certificates_ = *std::move(loaded);
+        } else {
+            for (diagnostic& d : loaded.error()) wrong.push_back(std::move(d));
+        }
+    }
+    if (before != nullptr && same_upstream_times(before->made_from_.limits, from.limits)) {
+        made->client_ = before->client_;
+    } else {
+        http::client_options c;
+        c.connect_timeout = from.limits.connect;
+        c.response_timeout = from.limits.response;
+        made->client_ = std::make_shared<http::client>(rt, c);
+    }
+    for (gateway::route const& r : from.routes) made->open(r, log, before, wrong);
+    return wrong.size() == wrong_before ? made : nullptr;
+}
+
+// The proxy of a table with the same client, to the same backends by the same weights.
+std::shared_ptr<http::proxy> route_table::same_in(route_table const* before,
+                                                  forward_to const& f) const {
+    if (before == nullptr || before->client_ != client_) return nullptr;
+    for (route const& r : before->routes_) {
+        if (r.proxy != nullptr && r.forward.backends == f.backends) return r.proxy;
+    }
+    return nullptr;
+}
+
+void route_table::open(gateway::route const& r, std::shared_ptr<spdlog::logger> const& log,
+                       route_table const* before, std::vector<diagnostic>& wrong) {
+    if (auto const* const s = std::get_if<serve_from>(&r.target)) {
+        auto opened = http::files::open(s->root, {.prefix = r.uri, .not_found = s->not_found});
+        if (opened) {
+            routes_.push_back(
+                {r.uri, std::make_shared<http::files const>(*std::move(opened)), nullptr, {}});
+        } else {
+            wrong.push_back(
+                {.at = {},
+                 .problem = "cannot open '" + s->root.string() + "': " + opened.error().message(),
+                 .advice = ""});
+        }
+        return;
+    }
+    auto const& forward = std::get<forward_to>(r.target);
+    http::proxy_options o;
+    for (backend const& b : forward.backends) {
+        auto where = look_up(b.where);
+        if (where) {
+            o.backends.push_back({*where, b.weight});
+        } else {
+            wrong.push_back(std::move(where.error()));
+        }
+    }
+    if (!wrong.empty()) return;
+    o.on_failure = [log](tcp::endpoint const& at, http::failure const& f) {
+        log->warn("backend {}: {}", to_string(at), f.reason);
+    };
+    auto proxy = same_in(before, forward);
+    if (proxy == nullptr) proxy = std::make_shared<http::proxy>(*client_, std::move(o));
+    routes_.push_back({r.uri, nullptr, std::move(proxy), forward});
+}
+
+task<void> route_table::answer(http::exchange* x) const {
+    std::string_view const target = x->head().path;
+    std::string_view const path = target.substr(0, target.find('?'));
+    for (route const& r : routes_) {
+        if (!matches(r.uri, path)) continue;
+        return r.files != nullptr ? r.files->answer(x) : r.proxy->answer(x);
+    }
+    return no_route(x);
+}
+
+std::shared_ptr<net::ssl::context> route_table::tls() const noexcept {
+    if (certificates_ == nullptr) return nullptr;
+    return {certificates_, &certificates_->context()};
+}
+
+std::vector<route_table::backend_figures> route_table::backends() const {
+    std::vector<backend_figures> all;
+    for (route const& r : routes_) {
+        if (r.proxy == nullptr) continue;
+        for (http::proxy::figures const& f : r.proxy->measure()) {
+            backend_figures one;
+            static_cast<http::proxy::figures&>(one) = f;
+            one.route = r.uri;
+            all.push_back(std::move(one));
+        }
+    }
+    return all;
+}
+
+}  // namespace rondo::gateway

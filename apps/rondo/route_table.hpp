@@ -1,0 +1,74 @@
+// route_table.hpp: the routes of a server, opened: what answers its requests.
+//
+// Immutable and shared by all connections. A table that succeeds another takes over what has not
+// changed: a route that forwards to the same backends keeps their connections, their turns and
+// what is known of their health.
+//
+// Thread safety  answer() by tasks that are pinned to workers, all at once.
+// Lifetime       until the requests that it answers have ended. Its end waits, so it is for plain
+//                threads.
+#pragma once
+
+#include <spdlog/logger.h>
+
+#include <boost/asio/ip/tcp.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "config.hpp"
+#include "diagnostic.hpp"
+#include "rondo/exec/runtime.hpp"
+#include "rondo/http/client.hpp"
+#include "rondo/http/files.hpp"
+#include "rondo/http/proxy.hpp"
+#include "tls.hpp"
+
+namespace rondo::gateway {
+
+// As the system writes it.
+std::string to_string(boost::asio::ip::tcp::endpoint const& e);
+// An IPv4 address if there is one: what listens for a name often listens there only.
+std::expected<boost::asio::ip::tcp::endpoint, diagnostic> look_up(address const& a);
+
+class route_table {
+  public:
+    // Of one backend of one route.
+    struct backend_figures : http::proxy::figures {
+        std::string route;
+    };
+
+    // Loads certificates, opens directories, looks names up. Null if something is wrong: `wrong`
+    // says what.
+    static std::shared_ptr<route_table> open(server_config const& from, runtime& rt,
+                                             std::shared_ptr<spdlog::logger> const& log,
+                                             route_table const* before,
+                                             std::vector<diagnostic>& wrong);
+
+    task<void> answer(http::exchange* x) const;
+
+    server_config const& made_from() const noexcept { return made_from_; }
+    // Null without TLS.
+    std::shared_ptr<boost::asio::ssl::context> tls() const noexcept;
+    std::vector<backend_figures> backends() const;
+
+  private:
+    struct route {
+        std::string uri;
+        std::shared_ptr<http::files const> files;
+        std::shared_ptr<http::proxy> proxy;
+        forward_to forward;  // of the proxy
+    };
+
+    explicit route_table(server_config from) : made_from_(std::move(from)) {}
+    void open(gateway::route const& r, std::shared_ptr<spdlog::logger> const& log,
+              route_table const* before, std::vector<diagnostic>& wrong);
+    std::shared_ptr<http::proxy> same_in(route_table const* before, forward_to const& f) const;
+
+    server_config made_from_;
+    std::shared_ptr<tls_certificates> certificates_;
+    std::shared_ptr<http::client> client_;
+    std::vector<route> routes_;
+};
+
+}  // namespace rondo::gateway
