@@ -126,6 +126,7 @@ class robot {
     task<void> run() {
         environment const& env = co_await this_environment();
         timers_ = &env.timers();
+        if (options_.shown) options_.shown(&ring_);
         auto receiving = spawn(*here_.where, me_.run());
         auto inspecting = spawn(*here_.where, RobotInspector());
         co_await OrderHandler();

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,8 @@ struct robot_options {
     times patience;
     cluster::ring_options tokens;
     clock::duration scoop{};  // how long it takes to fill in one item
+    // For who looks on: the ring, which is there as long as the robot runs.
+    std::function<void(cluster::token_ring const*)> shown{};
 };
 
 // Until it is stopped.

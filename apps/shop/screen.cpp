@@ -41,6 +41,7 @@ class screen {
           election_(me_, peers(), epochs_, chosen.election) {}
 
     task<screen_tally> run() {
+        if (options_.shown) options_.shown(&election_);
         auto receiving = spawn(*here_.where, me_.run());
         auto electing = spawn(*here_.where, election_.run());
         auto leading = spawn(*here_.where, lead_when_elected());

@@ -40,6 +40,8 @@ struct screen_options {
     std::vector<order_line> orders;
     times patience;
     cluster::election_options election;
+    // For who looks on: who leads, as long as the screen runs.
+    std::function<void(cluster::election const*)> shown{};
 };
 
 // Ends when all screens have.

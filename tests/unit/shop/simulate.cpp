@@ -1,0 +1,155 @@
+// simulate: many runs of the simulated shop, or one of them to look at.
+//
+//   simulate --seeds N [--from S]     seeds S, S + 1, ...; from 1 if not said otherwise
+//   simulate --seed S [--trace]       one run; with everything that happens
+//
+// A run counts if a fault came while an order was under way. The first violation ends it all: the
+// seed is printed, and the run with the shortest schedule of faults that still shows it.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cinttypes>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "simulated_shop.hpp"
+
+namespace {
+
+using namespace rondo::shop::test;
+
+struct totals {
+    std::uint64_t runs = 0;
+    std::uint64_t counting = 0;
+    std::uint64_t orders = 0;
+    double hours = 0;  // by the virtual clock
+    std::map<fault, int> happened;
+    std::map<std::string, int> steps;
+    std::set<std::string> reasons;
+
+    void add(simulation_result const& r) {
+        ++runs;
+        if (r.counts) ++counting;
+        orders += r.orders;
+        hours += std::chrono::duration<double, std::ratio<3600>>(r.took).count();
+        for (auto const& [f, times] : r.happened) happened[f] += times;
+        for (auto const& [state, times] : r.steps) steps[state] += times;
+        reasons.insert(r.reasons.begin(), r.reasons.end());
+    }
+    void print() const {
+        std::printf("%" PRIu64 " runs, %" PRIu64 " of them counting; %" PRIu64
+                    " orders; %.1f simulated hours\n",
+                    runs, counting, orders, hours);
+        std::printf("faults:");
+        for (auto const& [f, times] : happened) std::printf("  %s %d", describe(f), times);
+        std::printf("\nsteps of the ledger:");
+        for (auto const& [state, times] : steps) std::printf("  %s %d", state.c_str(), times);
+        std::printf("\nreasons:");
+        for (std::string const& r : reasons) std::printf("  \"%s\"", r.c_str());
+        std::printf("\n");
+    }
+};
+
+// The violation, with the run again that shows it.
+bool show(std::uint64_t seed, simulation_result const& r) {
+    std::printf("\nseed %" PRIu64 ": %s\n", seed, r.violation.c_str());
+    int const shortest = shortest_schedule(seed, 8);
+    std::printf("with the first %d faults:\n", shortest);
+    simulated_shop again{{.seed = seed, .most_faults = shortest, .shown = true}};
+    (void)again.run();
+    std::printf("again: ./dev sim --seed %" PRIu64 " --trace\n", seed);
+    return false;
+}
+
+// Every `stride`-th seed, as each process has a world of its own.
+bool run_many(std::uint64_t from, std::uint64_t count, std::uint64_t first, std::uint64_t stride) {
+    totals all;
+    auto const begun = std::chrono::steady_clock::now();
+    for (std::uint64_t i = first; i < count; i += stride) {
+        simulation_result const r = simulated_shop{{.seed = from + i}}.run();
+        if (!r.violation.empty()) return show(from + i, r);
+        all.add(r);
+        if (first == 0 && all.runs % 50 == 0 && ::isatty(1) != 0) {
+            std::printf("\r%" PRIu64 " of %" PRIu64, i + 1, count);
+            std::fflush(stdout);
+        }
+    }
+    double const seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+    std::printf("%sprocess %" PRIu64 " of %" PRIu64 ", %.1f s: ",
+                first == 0 && ::isatty(1) != 0 ? "\r" : "", first + 1, stride, seconds);
+    all.print();
+    return true;
+}
+
+bool run_in_processes(std::uint64_t from, std::uint64_t count) {
+    unsigned const processes = std::max(1U, std::thread::hardware_concurrency());
+    std::vector<pid_t> children;
+    for (unsigned i = 0; i < processes; ++i) {
+        pid_t const child = ::fork();
+        if (child == 0) {
+            bool const well = run_many(from, count, i, processes);
+            std::fflush(stdout);
+            ::_exit(well ? EXIT_SUCCESS : EXIT_FAILURE);
+        }
+        children.push_back(child);
+    }
+    bool well = true;
+    for (pid_t const child : children) {
+        int status = 0;
+        ::waitpid(child, &status, 0);
+        well = well && WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS;
+    }
+    return well;
+}
+
+bool run_one(std::uint64_t seed, bool shown) {
+    simulation_result const r = simulated_shop{{.seed = seed, .shown = shown}}.run();
+    totals one;
+    one.add(r);
+    one.print();
+    std::printf("seed %" PRIu64 ": %s\n", seed,
+                r.violation.empty() ? "no violation" : r.violation.c_str());
+    return r.violation.empty();
+}
+
+int usage() {
+    std::fprintf(stderr, "simulate --seeds N [--from S] | --seed S [--trace]\n");
+    return 2;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+    std::uint64_t seeds = 0;
+    std::uint64_t from = 1;
+    std::uint64_t seed = 0;
+    bool one = false;
+    bool shown = false;
+    for (int i = 1; i < count; ++i) {
+        std::string_view const a = arguments[i];
+        if (a == "--trace") {
+            shown = true;
+            continue;
+        }
+        if (i + 1 == count) return usage();
+        std::uint64_t const n = std::strtoull(arguments[++i], nullptr, 10);
+        if (a == "--seeds") {
+            seeds = n;
+        } else if (a == "--from") {
+            from = n;
+        } else if (a == "--seed") {
+            seed = n;
+            one = true;
+        } else {
+            return usage();
+        }
+    }
+    if (!one && seeds == 0) return usage();
+    bool const well = one ? run_one(seed, shown) : run_in_processes(from, seeds);
+    return well ? EXIT_SUCCESS : EXIT_FAILURE;
+}

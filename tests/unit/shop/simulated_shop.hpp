@@ -1,0 +1,140 @@
+// simulated_shop.hpp: a whole shop in the simulator, with faults, and its invariants.
+//
+// One seed is one run: how many robots and screens, what is ordered and in stock, what the network
+// does, and what goes wrong when. Afterwards everything is put right, and every order has to end.
+//
+//   I1  of no flavour more is committed than there is, at every step of the ledger
+//   I2  every order is prepared once and committed at most once, in a legal order of states
+//   I3  what is delivered was committed; in the end, charged means delivered or refunded
+//   I4  a generation of a token has one holder; places that a robot accepts rise
+//   I5  an epoch has one leader; what a screen follows does not fall
+//   I6  in the end, when a leader has told what is left, no token shows more than the ledger has
+//   I7  what a screen was told is in the ledger, also after crashes; steps are only added to it
+//   I9  once faults stop every order ends within `bound`
+// (I8, bounds of queues, is asserted where the queues are.)
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "rondo/cluster/election.hpp"
+#include "rondo/cluster/token_ring.hpp"
+#include "rondo/sim/network.hpp"
+#include "rondo/sim/node.hpp"
+#include "rondo/sim/random.hpp"
+#include "rondo/sim/world.hpp"
+#include "rondo/sim_sqlite/vfs.hpp"
+#include "shop/gateway.hpp"
+#include "shop/members.hpp"
+#include "shop/place.hpp"
+#include "shop/robot.hpp"
+#include "shop/screen.hpp"
+
+struct sqlite3;
+
+namespace rondo::shop::test {
+
+enum class fault : std::uint8_t {
+    crash_gateway,
+    crash_robot,
+    crash_screen,
+    crash_leader,
+    crash_in_write,  // of the gateway or a screen
+    sync_fails,
+    pause,
+    cut_one_way,
+    cut_off,  // one member from all others
+};
+inline constexpr std::size_t faults = 9;
+char const* describe(fault f) noexcept;
+
+struct simulation_result {
+    std::string violation;  // the first one; empty: none
+    bool counts = false;    // a fault came while an order was under way
+    std::map<fault, int> happened;
+    std::map<std::string, int> steps;  // of the ledger, by state
+    std::set<std::string> reasons;     // of what was aborted or refunded
+    std::size_t orders = 0;
+    clock::duration took{};  // by the virtual clock
+    std::uint64_t trace = 0;
+};
+
+struct simulation_options {
+    std::uint64_t seed = 1;
+    int most_faults = 8;  // a shorter schedule with the same beginning
+    bool shown = false;   // what happens, line by line, on stdout
+    clock::duration bound = std::chrono::seconds{20};
+};
+
+class simulated_shop {
+  public:
+    explicit simulated_shop(simulation_options chosen);
+    ~simulated_shop();
+    simulated_shop(simulated_shop const&) = delete;
+    simulated_shop& operator=(simulated_shop const&) = delete;
+
+    simulation_result run();
+
+  private:
+    struct member;
+    struct reader;
+    struct ledger_step {
+        std::string key;
+        std::string state;
+        std::uint64_t attempt = 0;
+        std::string reason;
+
+        friend bool operator==(ledger_step const&, ledger_step const&) = default;
+    };
+
+    void draw_plan();
+    void add_member(member_id id);
+    task<void> live(member_id id, sim::node* self);
+    place place_of(member_id id, sim::node* self);
+    void start(member& m);
+    void run_for(clock::duration span);
+    void apply_fault();
+    void crash(member& m);
+    member& pick(bool (*of_kind)(member_id));
+    member* leading();
+    void put_right();
+    bool all_ended();
+    void check();
+    void check_ledger();
+    void check_steps(std::vector<ledger_step> const& now);
+    void check_journal(member& m);
+    void check_tokens();
+    void check_leaders();
+    void check_quiet();
+    void violate(std::string what);
+    void note(std::string const& what) const;
+    double seconds() const;
+
+    simulation_options options_;
+    sim::random_source random_;
+    sim::world world_;
+    sim::network network_;
+    stock stock_;
+    clock::duration scoop_{};
+    std::vector<std::uint32_t> robots_;
+    std::vector<std::uint32_t> screens_;
+    std::map<member_id, std::vector<order_line>> orders_;
+    std::map<member_id, std::unique_ptr<member>> members_;
+    std::vector<ledger_step> ledger_;
+    std::map<std::string, std::vector<std::string>> states_;  // of each order so far
+    std::map<cluster::epoch, cluster::member_run> leaders_;
+    std::map<member_id, cluster::epoch> followed_;
+    std::size_t under_way_ = 0;
+    bool open_again_ = false;
+    simulation_result result_;
+};
+
+// Of a run that failed: the shortest schedule of faults with which it still does.
+int shortest_schedule(std::uint64_t seed, int most);
+
+}  // namespace rondo::shop::test
