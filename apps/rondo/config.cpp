@@ -9,6 +9,7 @@
 #include <iterator>
 #include <system_error>
 
+#include "config_admission.hpp"
 #include "config_reader.hpp"
 #include "routes.hpp"
 
@@ -16,9 +17,11 @@ namespace rondo::gateway {
 
 namespace {
 
-constexpr auto sections = std::to_array<std::string_view>({"gateway", "admin", "server"});
+constexpr auto sections = std::to_array<std::string_view>(
+    {"gateway", "admin", "server", "admission", "tenants", "tenant"});
 constexpr auto log_levels =
     std::to_array<std::string_view>({"trace", "debug", "info", "warn", "error", "off"});
+constexpr auto access_logs = std::to_array<std::string_view>({"off", "text", "json"});
 constexpr auto algorithms = std::to_array<std::string_view>({"WRR"});
 constexpr std::int64_t most_connections = 1'000'000;
 constexpr std::string_view usual_admin_address = "127.0.0.1:9180";
@@ -97,6 +100,9 @@ route read_route(config_reader& r, toml::table const& t, std::string_view sectio
     auto const* const serve = t.get("serve");
     auto const* const not_found = t.get("not_found");
     if (auto const* const uri = t.get("uri")) read_uri(r, *uri, to);
+    if (auto const* const turns = t.get("admission")) {
+        to.admission = r.boolean(*turns, "admission").value_or(true);
+    }
     if (forward != nullptr && serve != nullptr) {
         r.report(*serve, fmt::format("{} has both 'forward' and 'serve'", section),
                  "take one of them, or write a 'match' list");
@@ -153,7 +159,7 @@ void read_routes(config_reader& r, toml::table const& t, server_config& s) {
         s.routes.push_back(read_route(r, t, "[[server]]"));
         return;
     }
-    for (std::string_view const key : {"forward", "serve", "uri", "not_found"}) {
+    for (std::string_view const key : {"forward", "serve", "uri", "not_found", "admission"}) {
         if (auto const* const n = t.get(key)) {
             r.report(*n, fmt::format("[[server]] has both '{}' and 'match'", key),
                      "put it into the 'match' list");
@@ -250,6 +256,13 @@ void read_gateway(config_reader& r, toml::node const& n, config& c) {
     if (auto const* const grace = t->get("shutdown_grace")) {
         c.shutdown_grace = r.duration(*grace, "shutdown_grace").value_or(c.shutdown_grace);
     }
+    if (auto const* const access = t->get("access_log")) {
+        auto const form = r.word(*access, "access_log", access_logs);
+        if (form) {
+            c.access = static_cast<access_log>(std::ranges::find(access_logs, *form) -
+                                               access_logs.begin());
+        }
+    }
     if (auto const* const log = t->get("log")) {
         auto const level = r.word(*log, "log", log_levels);
         if (level) {
@@ -338,6 +351,7 @@ config read_config(config_reader& r, toml::table const& t) {
     }
     if (auto const* const gateway = t.get("gateway")) read_gateway(r, *gateway, c);
     if (auto const* const admin = t.get("admin")) c.admin = read_admin(r, *admin);
+    read_admission(r, t, c);
     if (auto const* const servers = t.get("server")) {
         read_servers(r, *servers, c);
     } else {

@@ -25,6 +25,7 @@
 
 #include "address.hpp"
 #include "diagnostic.hpp"
+#include "rondo/http/admission.hpp"
 
 namespace rondo::gateway {
 
@@ -48,6 +49,7 @@ struct serve_from {
 struct route {
     std::string uri = "/";
     std::variant<forward_to, serve_from> target;
+    bool admission = true;  // its requests wait their turn, if there are turns
 };
 
 struct certificate {
@@ -79,12 +81,16 @@ struct admin_config {
     std::string token;  // empty: none is asked for; then all addresses are of this machine
 };
 
+enum class access_log : std::uint8_t { off, text, json };
+
 enum class log_level : std::uint8_t { trace, debug, info, warn, error, off };
 
 struct config {
     std::chrono::milliseconds shutdown_grace = std::chrono::seconds{10};
     log_level log = log_level::info;
     std::optional<admin_config> admin;
+    gateway::access_log access = access_log::off;
+    std::optional<http::admission_settings> admission;  // without: nobody waits
     std::vector<server_config> servers;
 };
 

@@ -114,6 +114,12 @@ std::optional<std::int64_t> config_reader::number(toml::node const& n, std::stri
     return value->get();
 }
 
+std::optional<bool> config_reader::boolean(toml::node const& n, std::string_view key) {
+    auto const value = n.value_exact<bool>();
+    if (!value) wrong_type(n, key, "true or false");
+    return value;
+}
+
 std::optional<std::chrono::milliseconds> config_reader::duration(toml::node const& n,
                                                                  std::string_view key) {
     std::string_view const form = "a duration such as \"250ms\", \"10s\", \"5m\" or \"2h\"";

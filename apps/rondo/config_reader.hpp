@@ -40,6 +40,7 @@ class config_reader {
     std::optional<std::int64_t> number(
         toml::node const& n, std::string_view key, std::int64_t least,
         std::int64_t most = std::numeric_limits<std::uint32_t>::max());
+    std::optional<bool> boolean(toml::node const& n, std::string_view key);
     // "250ms", "10s", "5m", "2h", and more than nothing.
     std::optional<std::chrono::milliseconds> duration(toml::node const& n, std::string_view key);
     std::optional<std::string> word(toml::node const& n, std::string_view key,

@@ -7,6 +7,8 @@
 //       stop(), as the end of a client or server waits.
 #include "gateway.hpp"
 
+#include <spdlog/sinks/stdout_sinks.h>
+
 #include <algorithm>
 #include <atomic>
 #include <mutex>
@@ -88,6 +90,7 @@ struct gateway::state {
           watcher([this] { return read(); }),
           desk(rt, watcher, [this] { return draining.load(std::memory_order_relaxed); }) {}
 
+    reception receive_by(config const& c);
     std::expected<tables, std::vector<diagnostic>> open_routes(config const& c);
     std::expected<plan, diagnostic> bind(config const& c, tables routes);
     std::optional<std::size_t> same_as(listeners const& at, std::vector<bool> const& taken) const;
@@ -110,8 +113,9 @@ struct gateway::state {
     std::mutex control;       // one start, reload or stop at a time
     mutable std::mutex lock;  // of the servers, for those who only look
     runtime rt;
-    tables prepared;  // until start()
-    tables retired;   // routes that requests may still use
+    std::shared_ptr<http::admission> turns;  // null: nobody waits
+    tables prepared;                         // until start()
+    tables retired;                          // routes that requests may still use
     std::vector<running_server> servers;
     fronts leaving;
     std::vector<join_handle<void>> departures;
@@ -125,10 +129,28 @@ struct gateway::state {
 
 // --- R1, R2 ------------------------------------------------------------------------------------
 
+// Who waits in line goes on to wait there: the line is the same one, with other limits (R3). If
+// turns are new there is a new line, which is kept if it comes to R3.
+reception gateway::state::receive_by(config const& c) {
+    reception r;
+    if (c.admission) {
+        r.turns = turns != nullptr ? turns
+                                   : std::make_shared<http::admission>(*c.admission, rt.workers());
+    }
+    if (c.access != access_log::off) {
+        r.access = std::make_shared<spdlog::logger>(
+            "access", std::make_shared<spdlog::sinks::stdout_sink_mt>());
+        r.access->set_pattern("%v");
+        r.json = c.access == access_log::json;
+    }
+    return r;
+}
+
 auto gateway::state::open_routes(config const& c)
     -> std::expected<tables, std::vector<diagnostic>> {
     tables made;
     std::vector<diagnostic> wrong;
+    reception const through = receive_by(c);
     for (server_config const& s : c.servers) {
         // What stays is found by address later; here it is enough that names are rarely changed.
         std::shared_ptr<route_table> before;
@@ -140,7 +162,7 @@ auto gateway::state::open_routes(config const& c)
             if (same) before = routes;
             if (same) break;
         }
-        made.push_back(route_table::open(s, rt, log, before.get(), wrong));
+        made.push_back(route_table::open(s, through, rt, log, before.get(), wrong));
     }
     if (!wrong.empty()) return std::unexpected{std::move(wrong)};
     return made;
@@ -186,6 +208,9 @@ std::optional<std::size_t> gateway::state::same_as(listeners const& at,
 }
 
 std::expected<void, std::string> gateway::state::apply(plan p, config const& c) {
+    auto const line = p.routes.empty() ? nullptr : p.routes.front()->through().turns;
+    if (line != nullptr && line == turns) line->reconfigure(*c.admission);
+    turns = line;
     std::vector<running_server> next;
     std::vector<bool> stays(servers.size(), false);
     for (std::size_t i = 0; i < p.routes.size(); ++i) {

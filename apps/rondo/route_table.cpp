@@ -6,6 +6,7 @@
 #include <utility>
 #include <variant>
 
+#include "access_log.hpp"
 #include "routes.hpp"
 
 namespace rondo::gateway {
@@ -51,11 +52,12 @@ std::expected<tcp::endpoint, diagnostic> look_up(address const& a) {
     return found.begin()->endpoint();
 }
 
-std::shared_ptr<route_table> route_table::open(server_config const& from, runtime& rt,
+std::shared_ptr<route_table> route_table::open(server_config const& from, reception const& through,
+                                               runtime& rt,
                                                std::shared_ptr<spdlog::logger> const& log,
                                                route_table const* before,
                                                std::vector<diagnostic>& wrong) {
-    std::shared_ptr<route_table> made{new route_table{from}};
+    std::shared_ptr<route_table> made{new route_table{from, through}};
     std::size_t const wrong_before = wrong.size();
     if (!from.certificates.empty()) {
         auto loaded = tls_certificates::load(from.certificates);
@@ -92,8 +94,11 @@ void route_table::open(gateway::route const& r, std::shared_ptr<spdlog::logger> 
     if (auto const* const s = std::get_if<serve_from>(&r.target)) {
         auto opened = http::files::open(s->root, {.prefix = r.uri, .not_found = s->not_found});
         if (opened) {
-            routes_.push_back(
-                {r.uri, std::make_shared<http::files const>(*std::move(opened)), nullptr, {}});
+            routes_.push_back({r.uri,
+                               std::make_shared<http::files const>(*std::move(opened)),
+                               nullptr,
+                               {},
+                               r.admission});
         } else {
             wrong.push_back(
                 {.at = {},
@@ -118,15 +123,26 @@ void route_table::open(gateway::route const& r, std::shared_ptr<spdlog::logger> 
     };
     auto proxy = same_in(before, forward);
     if (proxy == nullptr) proxy = std::make_shared<http::proxy>(*client_, std::move(o));
-    routes_.push_back({r.uri, nullptr, std::move(proxy), forward});
+    routes_.push_back({r.uri, nullptr, std::move(proxy), forward, r.admission});
 }
 
 task<void> route_table::answer(http::exchange* x) const {
+    return through_.access != nullptr ? answer_and_log(this, x) : answer(x, nullptr);
+}
+
+task<void> route_table::answer_and_log(route_table const* by, http::exchange* x) {
+    access_line line{*by->through_.access, by->through_.json, *x};
+    co_await by->answer(x, &line.note);
+}
+
+task<void> route_table::answer(http::exchange* x, http::admission::visit* note) const {
     std::string_view const target = x->head().path;
     std::string_view const path = target.substr(0, target.find('?'));
     for (route const& r : routes_) {
         if (!matches(r.uri, path)) continue;
-        return r.files != nullptr ? r.files->answer(x) : r.proxy->answer(x);
+        task<void> inner = r.files != nullptr ? r.files->answer(x) : r.proxy->answer(x);
+        if (through_.turns == nullptr || !r.takes_turns) return inner;
+        return through_.turns->answer(x, std::move(inner), r.uri, note);
     }
     return no_route(x);
 }

@@ -19,6 +19,7 @@
 #include "config.hpp"
 #include "diagnostic.hpp"
 #include "rondo/exec/runtime.hpp"
+#include "rondo/http/admission.hpp"
 #include "rondo/http/client.hpp"
 #include "rondo/http/files.hpp"
 #include "rondo/http/proxy.hpp"
@@ -31,6 +32,13 @@ std::string to_string(boost::asio::ip::tcp::endpoint const& e);
 // An IPv4 address if there is one: what listens for a name often listens there only.
 std::expected<boost::asio::ip::tcp::endpoint, diagnostic> look_up(address const& a);
 
+// What requests go through on their way to a route. Shared by all servers.
+struct reception {
+    std::shared_ptr<http::admission> turns = {};  // null: nobody waits
+    std::shared_ptr<spdlog::logger> access = {};  // null: no line for each
+    bool json = false;
+};
+
 class route_table {
   public:
     // Of one backend of one route.
@@ -40,7 +48,8 @@ class route_table {
 
     // Loads certificates, opens directories, looks names up. Null if something is wrong: `wrong`
     // says what.
-    static std::shared_ptr<route_table> open(server_config const& from, runtime& rt,
+    static std::shared_ptr<route_table> open(server_config const& from, reception const& through,
+                                             runtime& rt,
                                              std::shared_ptr<spdlog::logger> const& log,
                                              route_table const* before,
                                              std::vector<diagnostic>& wrong);
@@ -48,6 +57,7 @@ class route_table {
     task<void> answer(http::exchange* x) const;
 
     server_config const& made_from() const noexcept { return made_from_; }
+    reception const& through() const noexcept { return through_; }
     // Null without TLS.
     std::shared_ptr<boost::asio::ssl::context> tls() const noexcept;
     std::vector<backend_figures> backends() const;
@@ -58,14 +68,19 @@ class route_table {
         std::shared_ptr<http::files const> files;
         std::shared_ptr<http::proxy> proxy;
         forward_to forward;  // of the proxy
+        bool takes_turns = true;
     };
 
-    explicit route_table(server_config from) : made_from_(std::move(from)) {}
+    route_table(server_config from, reception through)
+        : made_from_(std::move(from)), through_(std::move(through)) {}
+    task<void> answer(http::exchange* x, http::admission::visit* note) const;
+    static task<void> answer_and_log(route_table const* by, http::exchange* x);
     void open(gateway::route const& r, std::shared_ptr<spdlog::logger> const& log,
               route_table const* before, std::vector<diagnostic>& wrong);
     std::shared_ptr<http::proxy> same_in(route_table const* before, forward_to const& f) const;
 
     server_config made_from_;
+    reception through_;
     std::shared_ptr<tls_certificates> certificates_;
     std::shared_ptr<http::client> client_;
     std::vector<route> routes_;

@@ -184,7 +184,7 @@ fair::gate_terms<std::string> admission::terms_of(admission_settings const& s) {
 admission::admission(admission_settings s, std::size_t workers, std::uint64_t quantum,
                      timer_service const* time)
     : settings_(std::make_shared<admission_settings const>(std::move(s))),
-      ledger_(std::max<std::size_t>(workers, 1)),
+      ledger_(std::max<std::size_t>(workers, 1), 1024, settings_->idle_time),
       gate_([&] {
           fair::gate_config<std::string> c;
           static_cast<fair::gate_terms<std::string>&>(c) = terms_of(*settings_);

@@ -12,6 +12,7 @@
 
 #include "rondo/asio/use_task.hpp"
 #include "rondo/core/this_task.hpp"
+#include "rondo/http/detail/forwarding.hpp"
 
 namespace rondo::http::detail {
 
@@ -78,6 +79,13 @@ std::string_view connection::peer_address() {
 std::string_view connection::local_address() {
     if (local_address_.empty()) local_address_ = local().address().to_string();
     return local_address_;
+}
+
+std::string_view connection::request_id() {
+    if (!request_id_.empty()) return request_id_;
+    std::string_view const sent = head_.fields.value_or("x-request-id", "");
+    request_id_ = is_request_id(sent) ? std::string{sent} : make_request_id();
+    return request_id_;
 }
 
 void connection::drain() noexcept {
@@ -213,6 +221,7 @@ class connection::request_note {
 
 task<bool> connection::answer_request() {
     answer_.clear();
+    request_id_.clear();
     broken_.reset();
     head_sent_ = false;
     continued_ = !head_.expects_continue;

@@ -41,6 +41,7 @@ class connection final : public channel {
     endpoint const& local() noexcept;
     std::string_view peer_address();
     std::string_view local_address();
+    std::string_view request_id();
     std::size_t worker() const noexcept { return site_.index; }
     response_text& answer() noexcept { return answer_; }
     bool answered() const noexcept { return head_sent_; }
@@ -84,6 +85,7 @@ class connection final : public channel {
     std::optional<endpoint> local_;
     std::string peer_address_;  // empty: nobody has asked
     std::string local_address_;
+    std::string request_id_;  // the same
     request_head head_;
     std::vector<field> fields_;
     response_text answer_;

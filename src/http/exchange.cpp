@@ -9,6 +9,7 @@ exchange::endpoint const& exchange::peer() const noexcept { return on_.peer(); }
 exchange::endpoint const& exchange::local() const noexcept { return on_.local(); }
 std::string_view exchange::peer_address() const { return on_.peer_address(); }
 std::string_view exchange::local_address() const { return on_.local_address(); }
+std::string_view exchange::request_id() const { return on_.request_id(); }
 bool exchange::secure() const noexcept { return on_.secure(); }
 std::size_t exchange::worker() const noexcept { return on_.worker(); }
 http::fields exchange::trailers() const noexcept { return on_.trailers(); }

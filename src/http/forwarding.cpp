@@ -172,6 +172,7 @@ void add_request_fields(request_text& to, request_head const& from, hop const& h
     to.add("x-forwarded-host", from.host);
     to.add("x-forwarded-proto", h.secure ? "https" : "http");
     add_via(to, from.fields, from.minor, h.via);
+    if (!h.request_id.empty()) return to.add("x-request-id", h.request_id);
     std::string_view const id = from.fields.value_or("x-request-id", "");
     to.add("x-request-id", is_request_id(id) ? std::string{id} : make_request_id());
 }

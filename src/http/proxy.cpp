@@ -78,9 +78,12 @@ task<void> refuse(exchange* x, failure f) {
 void write_head(request_text& to, exchange& x, std::string_view name) {
     request_head const& asked = x.head();
     to.line(asked.verb, asked.path);
-    detail::add_request_fields(
-        to, asked,
-        {.peer = x.peer_address(), .local = x.local_address(), .via = name, .secure = x.secure()});
+    detail::add_request_fields(to, asked,
+                               {.peer = x.peer_address(),
+                                .local = x.local_address(),
+                                .via = name,
+                                .request_id = x.request_id(),
+                                .secure = x.secure()});
     if (asked.framing == framing::length) to.length(asked.length);
     if (asked.framing == framing::chunked) to.chunked();
 }

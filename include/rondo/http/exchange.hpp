@@ -58,6 +58,8 @@ class exchange {
     std::string_view peer_address() const;
     std::string_view local_address() const;
     bool secure() const noexcept;  // over TLS
+    // The client's X-Request-Id if that is sound, otherwise one that was made for it.
+    std::string_view request_id() const;
     std::size_t worker() const noexcept;
 
     // The next piece of the request's body; empty at its end. After upgrade(): of the tunnel.

@@ -27,7 +27,8 @@ class hop_fields {
 struct hop {
     std::string_view peer;  // addresses, without ports
     std::string_view local;
-    std::string_view via;  // the name of the proxy
+    std::string_view via;              // the name of the proxy
+    std::string_view request_id = {};  // empty: the client's, or a new one
     bool secure = false;
 };
 

@@ -1,0 +1,110 @@
+#include "access_log.hpp"
+
+#include <fmt/chrono.h>
+#include <fmt/core.h>
+
+#include <exception>
+#include <iterator>
+
+namespace rondo::gateway {
+
+namespace {
+
+// As between the quotes of JSON, in ASCII: a byte above it stands for itself as a code point.
+std::string escaped(std::string_view text) {
+    std::string out;
+    for (char const c : text) {
+        auto const byte = static_cast<unsigned char>(c);
+        if (c == '"' || c == '\\') {
+            out += '\\';
+            out += c;
+        } else if (byte < 0x20 || byte >= 0x7f) {
+            fmt::format_to(std::back_inserter(out), "\\u{:04x}", byte);
+        } else {
+            out += c;
+        }
+    }
+    return out;
+}
+
+double ms(std::chrono::nanoseconds d) noexcept { return static_cast<double>(d.count()) / 1e6; }
+
+std::string stamp(std::chrono::system_clock::time_point t) {
+    auto const in_ms = std::chrono::time_point_cast<std::chrono::milliseconds>(t);
+    auto const seconds = std::chrono::floor<std::chrono::seconds>(in_ms);
+    return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z",
+                       fmt::gmtime(std::chrono::system_clock::to_time_t(seconds)),
+                       (in_ms - seconds).count());
+}
+
+std::string_view name_of(http::refused why) noexcept {
+    switch (why) {
+        case http::refused::tenant_full:
+            return "tenant_full";
+        case http::refused::evicted:
+            return "evicted";
+        case http::refused::full:
+            return "full";
+        case http::refused::draining:
+            return "draining";
+        case http::refused::expired:
+            return "expired";
+        case http::refused::waited_too_long:
+            return "waited_too_long";
+        case http::refused::gone:
+            return "gone";
+    }
+    return "";
+}
+
+}  // namespace
+
+access_line::~access_line() {
+    try {
+        write();
+    } catch (std::exception const&) {
+        return;  // there was no memory for it
+    }
+}
+
+void access_line::write() const {
+    access_record r;
+    r.time = time_;
+    r.client = x_.peer_address();
+    r.method = x_.head().verb;
+    r.target = x_.head().target;
+    r.status = x_.answered() ? x_.answer().status() : 0;
+    r.bytes = x_.sent();
+    r.duration = clock::now() - came_;
+    r.request_id = x_.request_id();
+    r.tenant = note.tenant;
+    r.wait = note.waited;
+    if (note.turned_away) r.refused = name_of(*note.turned_away);
+    to_.info(json_ ? to_json(r) : to_text(r));
+}
+
+std::string to_text(access_record const& r) {
+    std::string line =
+        fmt::format("{} {} \"{} {}\" {} {}B {:.1f}ms", stamp(r.time), r.client, escaped(r.method),
+                    escaped(r.target), r.status, r.bytes, ms(r.duration));
+    if (!r.tenant.empty()) {
+        line += fmt::format(" tenant=\"{}\" wait={:.1f}ms", escaped(r.tenant), ms(r.wait));
+    }
+    if (!r.refused.empty()) line += fmt::format(" refused={}", r.refused);
+    return line + fmt::format(" id={}", escaped(r.request_id));
+}
+
+std::string to_json(access_record const& r) {
+    std::string line = fmt::format(
+        R"({{"time":"{}","client":"{}","method":"{}","target":"{}","status":{},"bytes":{},)"
+        R"("duration_ms":{:.3f})",
+        stamp(r.time), escaped(r.client), escaped(r.method), escaped(r.target), r.status, r.bytes,
+        ms(r.duration));
+    if (!r.tenant.empty()) {
+        line += fmt::format(R"(,"tenant":"{}","wait_ms":{:.3f})", escaped(r.tenant), ms(r.wait));
+    }
+    if (!r.refused.empty()) line += fmt::format(R"(,"refused":"{}")", r.refused);
+    return line + fmt::format(R"(,"request_id":"{}"}})", escaped(r.request_id));
+}
+
+}  // namespace rondo::gateway

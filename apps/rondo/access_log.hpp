@@ -1,0 +1,62 @@
+// access_log.hpp: a line for each request.
+//
+// text   2026-01-02T03:04:05.678Z 192.0.2.1 "GET /a" 200 1234B 5.1ms tenant=acme wait=2.0ms id=...
+// json   {"time":...,"client":...,"method":...,"target":...,"status":...,"bytes":...,
+//         "duration_ms":...,"tenant":...,"wait_ms":...,"request_id":...,"refused":...}
+//
+// Bytes are those of the answer's body. Tenant and wait are there if the request had to take turns,
+// `refused` if it was turned away, with the reason. What a client wrote is escaped: a line is a
+// line, whatever it sent.
+#pragma once
+
+#include <spdlog/logger.h>
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "rondo/http/admission.hpp"
+#include "rondo/http/exchange.hpp"
+
+namespace rondo::gateway {
+
+struct access_record {
+    std::chrono::system_clock::time_point time;
+    std::string_view client;
+    std::string_view method;
+    std::string_view target;
+    int status = 0;  // 0: there was no answer
+    std::uint64_t bytes = 0;
+    std::chrono::nanoseconds duration{};
+    std::string_view request_id;
+    std::string_view tenant = {};  // empty: it did not take turns
+    std::chrono::nanoseconds wait{};
+    std::string_view refused = {};
+};
+
+std::string to_text(access_record const& r);
+std::string to_json(access_record const& r);
+
+// The line of one request, written when it goes, however the request ended.
+class access_line {
+  public:
+    access_line(spdlog::logger& to, bool json, http::exchange& x) noexcept
+        : to_(to), json_(json), x_(x) {}
+    access_line(access_line const&) = delete;
+    access_line& operator=(access_line const&) = delete;
+    ~access_line();
+
+    http::admission::visit note;
+
+  private:
+    void write() const;
+
+    spdlog::logger& to_;
+    bool json_;
+    http::exchange& x_;
+    std::chrono::system_clock::time_point time_ = std::chrono::system_clock::now();
+    time_point came_ = clock::now();
+};
+
+}  // namespace rondo::gateway

@@ -1,0 +1,112 @@
+// Turns between tenants in the gateway, by its configuration.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <string_view>
+
+#include "rondo/access_log.hpp"
+#include "rondo/sync/semaphore.hpp"
+#include "running.hpp"
+#include "support/wire.hpp"
+
+namespace rondo::gateway {
+namespace {
+
+using test::scripted_server;
+using test::wire;
+
+std::string const ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+std::string get(std::string_view target, std::string_view tenant) {
+    return "GET " + std::string{target} +
+           " HTTP/1.1\r\nHost: h\r\nX-Tenant: " + std::string{tenant} +
+           "\r\nConnection: close\r\n\r\n";
+}
+
+// An upstream that answers when it is told to.
+class held_upstream {
+  public:
+    ~held_upstream() { let_go(1000); }
+    std::string address() const { return server_.address(); }
+    void await_request() {
+        if (auto one = came_.blocking_acquire()) one->forget();
+    }
+    void let_go(std::size_t n) { go_.add_permits(n); }
+
+  private:
+    semaphore came_{0};
+    semaphore go_{0};
+    scripted_server server_{[this](wire& w) {
+        while (!w.read_message().empty()) {
+            came_.add_permits(1);
+            if (auto told = go_.blocking_acquire()) told->forget();
+            w.send(ok);
+        }
+    }};
+};
+
+std::string config_for(held_upstream const& up) {
+    return "[admission]\nmax_in_flight = 1\nmax_queued = 10\n"
+           "[admission.deadline]\nheader = 'x-timeout'\n"
+           "[tenants]\nkey = ['header:x-tenant']\ntrusted = ['127.0.0.1']\nmax_queued = 1\n"
+           "[[server]]\nlisten = '127.0.0.1:0'\nmatch = [\n"
+           "  { uri = '/free', forward = '" +
+           up.address() + "', admission = false },\n  { uri = '/', forward = '" + up.address() +
+           "' },\n]\n";
+}
+
+TEST(GatewayTurns, HoldATenantToItsLineAndLetOthersWait) {
+    held_upstream up;
+    running r{config_for(up)};
+    wire in = r.connect();
+    in.send(get("/", "noisy"));
+    up.await_request();
+    // One of two more waits, the other is told that there are too many.
+    wire second = r.connect();
+    wire third = r.connect();
+    second.send(get("/", "noisy"));
+    third.send(get("/", "noisy"));
+    wire late = r.connect();
+    std::string with_deadline = get("/", "quiet");
+    with_deadline.insert(with_deadline.size() - 2, "X-Timeout: 20ms\r\n");
+    late.send(with_deadline);
+    EXPECT_EQ(status_of(late.read_to_end()), "504");
+    wire free = r.connect();
+    free.send(get("/free", "noisy"));
+    up.await_request();  // it did not wait its turn
+    up.let_go(2);
+    EXPECT_EQ(status_of(free.read_to_end()), "200");
+    EXPECT_EQ(status_of(in.read_to_end()), "200");
+    up.await_request();
+    up.let_go(1);
+    std::string const one = status_of(second.read_to_end());
+    std::string const other = status_of(third.read_to_end());
+    EXPECT_EQ(one < other ? one + other : other + one, "200429");
+}
+
+TEST(AccessLog, IsALineWhateverTheClientSent) {
+    using namespace std::chrono_literals;
+    access_record r;
+    r.time = std::chrono::system_clock::time_point{1'767'323'045'678ms};
+    r.client = "192.0.2.1";
+    r.method = "GET";
+    r.target = "/a\"b\\\n\xff";
+    r.status = 200;
+    r.bytes = 12;
+    r.duration = 5'100us;
+    r.request_id = "id-1";
+    EXPECT_EQ(to_text(r),
+              "2026-01-02T03:04:05.678Z 192.0.2.1 \"GET /a\\\"b\\\\\\u000a\\u00ff\" 200 12B 5.1ms "
+              "id=id-1");
+    r.tenant = "acme";
+    r.wait = 2ms;
+    r.refused = "expired";
+    EXPECT_EQ(to_json(r),
+              R"({"time":"2026-01-02T03:04:05.678Z","client":"192.0.2.1","method":"GET",)"
+              R"("target":"/a\"b\\\u000a\u00ff","status":200,"bytes":12,"duration_ms":5.100,)"
+              R"("tenant":"acme","wait_ms":2.000,"refused":"expired","request_id":"id-1"})");
+}
+
+}  // namespace
+}  // namespace rondo::gateway
