@@ -85,7 +85,7 @@ struct admission_settings {
     std::string deadline_header = {};  // "": none
     clock::duration deadline_default = clock::duration::max();
     clock::duration deadline_max = clock::duration::max();
-    // A tenant that has had no request for so long may leave the ledger. Of the first settings only.
+    // A tenant that has had no request for so long may leave the ledger. Cannot be changed later.
     clock::duration idle_time = std::chrono::minutes{10};
     std::function<refusal_answer(refusal const&)> refuse = usual_refusal;
 };
