@@ -67,8 +67,12 @@ void OrderCoordinator::receive(FreeRobotActorMessage m) {
         context_->here.log->info("robot {} is there", m.robot);
     }
     at->second.now = state::free;
-    for (attempt_at const& a : m.held) {
-        if (cups_.size() < most_cups && !open_.contains(a.oid)) cups_[a.oid] = {m.robot, a.attempt};
+    for (attempt_at& a : m.held) {
+        if (being_made_.contains(a.oid)) {
+            (void)at->second.resolver.try_tell(DiscardActorMessage{std::move(a)});
+        } else if (cups_.size() < most_cups) {
+            cups_[a.oid] = {m.robot, a.attempt};
+        }
     }
     if (m.ended) {
         if (m.outcome.kind == reply::ready && cups_.size() < most_cups) {
@@ -86,6 +90,7 @@ void OrderCoordinator::receive(FallenRobotActorMessage m) {
     at->second.now = state::fallen;
     std::erase_if(cups_, [&](auto const& c) { return c.second.robot == m.robot; });
     if (m.order) {
+        being_made_.erase(m.order->wanted.oid);
         ++m.order->wanted.attempt;
         queue_.push_front(*std::move(m.order));
     }
@@ -97,6 +102,7 @@ void OrderCoordinator::end(order_id const& oid, order_outcome const& outcome) {
     if (at == open_.end()) return;
     for (auto& late : at->second) reply_to(late, outcome);
     open_.erase(at);
+    being_made_.erase(oid);
 }
 
 // In turn, so that all of them work.
@@ -136,6 +142,7 @@ void OrderCoordinator::assign() {
 void OrderCoordinator::give(std::uint32_t number, OrderActorMessage order) {
     robot& to = robots_.at(number);
     last_given_ = number;
+    being_made_.insert(order.wanted.oid);
     auto told = to.resolver.try_tell(std::move(order));
     if (told) {
         to.now = state::busy;
@@ -217,6 +224,14 @@ task<void> OrderResolver::receive(RecogniseActorMessage) {
     }
 }
 
+task<void> OrderResolver::receive(DiscardActorMessage m) {
+    cluster::address const robot = context_->here.address_of(robot_id(robot_));
+    std::vector<std::byte> const body = pack(m.unwanted);
+    auto const a =
+        co_await context_->me.ask(robot, type(request::discard), body, 500ms, context_->mine);
+    (void)a;  // if it is not heard, the robot throws the cup away later
+}
+
 // --- LeaderReceiver ---
 
 void LeaderReceiver::receive(OrderActorMessage m) {
@@ -255,7 +270,7 @@ leader::leader(place const& here, cluster::peer& me, cluster::election& election
         auto const resolver = actors_.start<OrderResolver>(
             "OrderResolver " + std::to_string(r),
             [this, coordinator, r] { return OrderResolver{context_, coordinator, r}; },
-            {.mailbox = 2});
+            {.mailbox = 2 + most_held});
         (void)coordinator.try_tell(ResolverActorMessage{r, resolver});
         (void)resolver.try_tell(RecogniseActorMessage{});
         duties_.spawn(tell_robot(r));

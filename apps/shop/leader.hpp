@@ -10,7 +10,9 @@
 // Attempts       a screen counts its attempts in steps of `attempts_of_a_screen`; the leader counts
 //                up from there for each robot it tries. So no two robots make the same attempt.
 // Recovery       a leader begins by asking all robots what they hold: an order that a robot has
-//                made, or is making, is asked of that robot again, with its attempt.
+//                made, or is making, is asked of that robot again, with its attempt. If another
+//                robot makes it meanwhile, the older cup is discarded: the screen asks one leader
+//                at a time, so nobody can pay for it any more.
 // Bounds         the queue and all mailboxes are bounded; one order too many is answered busy.
 // A fallen robot is asked again and again, and is free again when it answers.
 // End            stop() ends all actors; who waits for an answer hears nothing (and asks anew).
@@ -20,6 +22,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "messages.hpp"
@@ -62,8 +65,14 @@ struct FallenRobotActorMessage {
 // Says to an OrderResolver: find out whether the robot is there.
 struct RecogniseActorMessage {};
 
+// Says to an OrderResolver: the robot has a cup that nobody will pay for.
+struct DiscardActorMessage {
+    attempt_at unwanted;
+};
+
 // Says to the OrderCoordinator which OrderResolver a robot has.
-using resolver_address = actor::address<OrderActorMessage, RecogniseActorMessage>;
+using resolver_address =
+    actor::address<OrderActorMessage, RecogniseActorMessage, DiscardActorMessage>;
 struct ResolverActorMessage {
     std::uint32_t robot = 0;
     resolver_address resolver;
@@ -122,19 +131,21 @@ class OrderCoordinator {
     std::deque<OrderActorMessage> queue_;
     // Orders that are queued or being made, with those who asked for them once more.
     std::map<order_id, std::vector<oneshot::sender<order_outcome>>> open_;
+    std::set<order_id> being_made_;  // of these, those that a robot was given
     std::map<order_id, held_cup> cups_;
     std::uint32_t last_given_ = 0;
 };
 
 class OrderResolver {
   public:
-    using accepts = actor::messages<OrderActorMessage, RecogniseActorMessage>;
+    using accepts = actor::messages<OrderActorMessage, RecogniseActorMessage, DiscardActorMessage>;
 
     OrderResolver(leading_context& c, coordinator_address to, std::uint32_t robot)
         : context_(&c), coordinator_(std::move(to)), robot_(robot) {}
 
     task<void> receive(OrderActorMessage m);
     task<void> receive(RecogniseActorMessage);
+    task<void> receive(DiscardActorMessage m);
 
   private:
     // Nothing: the robot does not answer any more.

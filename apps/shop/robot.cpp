@@ -2,7 +2,8 @@
 //   I1  a token is held only inside one scope of OrderHandler, which waits for no other one there.
 //   I2  what a cup has reserved is in settle_ or in a token, until it was used or released once.
 //   I3  a reservation is released only when its attempt can never be charged: it was aborted before
-//       it was ready, or a screen discards it because the ledger has aborted the order.
+//       it was ready, a screen discards it because the ledger has aborted the order, or the leader
+//       because the screen has another attempt made.
 #include "robot.hpp"
 
 #include <chrono>
@@ -107,6 +108,7 @@ class robot {
     robot(place const& here, robot_options const& chosen, cluster::database& storage)
         : here_(here),
           options_(chosen),
+          storage_(storage),
           epochs_(storage, here.fail),
           highest_(epochs_.load()),
           self_{robot_id(chosen.number), here.incarnation},
@@ -286,7 +288,10 @@ class robot {
         return answer_with(c.now == made_cup::state::fetched ? reply::ack : reply::gone);
     }
 
+    // By the leader it must be the one of now; screens do not say who leads.
     answer on_discard(message const& m) {
+        bool const by_leader = m.epoch != cluster::epoch{};
+        if (by_leader && !admit(m.epoch)) return stale();
         auto const read = unpack<attempt_at>(m.body);
         if (!read) return answer_with(reply::nonsense);
         auto const at = cups_.find({read->oid, read->attempt});
@@ -295,10 +300,16 @@ class robot {
         } else if (at != cups_.end()) {
             if (at->second.now == made_cup::state::ready) {
                 settle(at->second, shelf::how::release);  // I3
+                waste(at->first, "discarded");
             }
             cups_.erase(at);
         }
         return answer_with(reply::ack);
+    }
+
+    void waste(key const& k, std::string_view reason) {
+        storage_.run("INSERT INTO waste VALUES (?, ?, ?)", k.first, k.second, reason);
+        if (storage_.failed()) here_.fail(storage_.failure());
     }
 
     void settle(made_cup const& c, shelf::how h) {
@@ -399,7 +410,10 @@ class robot {
                 ++at;
                 continue;
             }
-            if (at->second.now == made_cup::state::ready) settle(at->second, shelf::how::use);
+            if (at->second.now == made_cup::state::ready) {
+                settle(at->second, shelf::how::use);
+                waste(at->first, "nobody fetched it");
+            }
             at = cups_.erase(at);
         }
     }
@@ -452,6 +466,7 @@ class robot {
 
     place const& here_;
     robot_options const& options_;
+    cluster::database& storage_;
     durable_epoch epochs_;
     cluster::epoch highest_;
     cluster::member_run self_;
@@ -477,6 +492,7 @@ task<void> run_robot(place here, robot_options chosen) {
         here.fail(opened.error());
         co_return;
     }
+    opened->run("CREATE TABLE IF NOT EXISTS waste(oid TEXT, attempt INTEGER, reason TEXT)");
     robot r{here, chosen, *opened};
     here.log->info("robot {} listens at {}", chosen.number,
                    to_text(here.endpoint_of(robot_id(chosen.number))));
