@@ -501,8 +501,11 @@ void simulated_shop::check_journal(member& m) {
             if ((step == "committed" || step == "cup") && !had("COMMITTED")) {
                 violate("I7: " + key + " is not committed in the ledger, but was told so");
             }
-            if (outcome.starts_with("delivered") && !had("DELIVERED")) {
-                violate("I3: " + key + " was handed over without being charged");
+            std::string const last = way.empty() ? "" : way.back();
+            if ((outcome.starts_with("delivered") && last != "DELIVERED") ||
+                (outcome.starts_with("refunded") && last != "REFUNDED") ||
+                (outcome.starts_with("aborted") && last != "ABORTED")) {
+                violate("I3: " + key + " was " + outcome + ", the ledger says " + last);
             }
         });
     if (!read) return;
