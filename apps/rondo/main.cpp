@@ -1,6 +1,7 @@
 // rondo: the gateway as a program. Flags, signals and logs meet here and nowhere else.
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -16,9 +17,12 @@
 
 #include "admin_client.hpp"
 #include "config.hpp"
+#include "demo.hpp"
 #include "gateway.hpp"
+#include "monitor.hpp"
 #include "route_table.hpp"
 #include "status.hpp"
+#include "top.hpp"
 
 namespace {
 
@@ -147,6 +151,38 @@ int ask_to_drain(whom const& w) {
     return EXIT_SUCCESS;
 }
 
+std::size_t columns_of_terminal() {
+    winsize size{};
+    bool const known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+    return known ? size.ws_col : 120;
+}
+
+// Each second, until the gateway is gone or somebody interrupts.
+int show_top(whom const& w, bool once) {
+    auto const target = find(w);
+    if (!target) return complain(target.error());
+    bool const terminal = ::isatty(STDOUT_FILENO) == 1;
+    for (bool first = true;; first = false) {
+        auto const said = ask(*target, "GET", "/status");
+        if (!said) return first ? complain(said.error()) : EXIT_SUCCESS;
+        if (said->status != 200) return print_reply(said);
+        auto const now = from_json(said->body);
+        if (!now) return complain("the answer is not that of a gateway of this version");
+        std::string page = page_of(*now, columns_of_terminal(), terminal);
+        // Home, then clear what is left of each line and below: without flicker.
+        if (terminal && !once) {
+            for (std::size_t at = 0; (at = page.find('\n', at)) != std::string::npos; at += 4) {
+                page.insert(at, "\x1b[K");
+            }
+            page = (first ? "\x1b[2J\x1b[H" : "\x1b[H") + page + "\x1b[J";
+        }
+        std::fputs(page.c_str(), stdout);
+        std::fflush(stdout);
+        if (once) return EXIT_SUCCESS;
+        std::this_thread::sleep_for(monitor::interval);
+    }
+}
+
 // --- the gateway -------------------------------------------------------------------------------
 
 int check(std::string const& file) {
@@ -215,11 +251,21 @@ int main(int argc, char** argv) {
         app.add_subcommand("reload", "have a gateway load its configuration again");
     CLI::App* const drain_command =
         app.add_subcommand("drain", "have a gateway end, and wait until it has");
+    CLI::App* const top_command = app.add_subcommand("top", "watch a gateway, in a terminal");
+    bool once = false;
+    top_command->add_flag("--once", once, "print it once and end");
+    CLI::App* const demo_command = app.add_subcommand(
+        "demo", "run a gateway with a backend and tenants of its own, to look at");
+    std::string turns = "on";
+    demo_command->add_option("--turns", turns, "whether tenants take turns")
+        ->check(CLI::IsMember({"on", "off"}))
+        ->capture_default_str();
     whom operated;
-    for (CLI::App* const command : {run_command, check_command, reload_command, drain_command}) {
+    for (CLI::App* const command :
+         {run_command, check_command, reload_command, drain_command, top_command}) {
         command->add_option("-c,--config", file, "the configuration")->capture_default_str();
     }
-    for (CLI::App* const command : {reload_command, drain_command}) {
+    for (CLI::App* const command : {reload_command, drain_command, top_command}) {
         command->add_option("--admin", operated.address,
                             "where to ask, if not as the configuration says");
         command->footer("A token is taken from RONDO_ADMIN_TOKEN, or from the configuration.");
@@ -230,8 +276,13 @@ int main(int argc, char** argv) {
         std::printf("rondo %s\n", RONDO_VERSION);
         return EXIT_SUCCESS;
     }
+    if (demo_command->parsed()) {
+        (void)block_signals({SIGTERM, SIGINT});
+        return run_demo(turns == "on", make_log(log_level::warn));
+    }
     operated.file = file;
     if (reload_command->parsed()) return ask_to_reload(operated);
+    if (top_command->parsed()) return show_top(operated, once);
     if (drain_command->parsed()) return ask_to_drain(operated);
     return check_command->parsed() ? check(file) : run(file);
 }

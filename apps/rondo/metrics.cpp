@@ -61,6 +61,46 @@ void add_backends(page& to, readings const& r) {
     }
 }
 
+void add_turns(page& to, turns_reading const& t) {
+    fair::gate_stats const& g = t.stats;
+    to.gauge("rondo_admission_in_flight", "Requests that were let in and have not ended.")
+        .add(number(g.in_flight));
+    to.gauge("rondo_admission_limit", "Requests that are let in at a time.")
+        .add(number(g.max_in_flight));
+    to.gauge("rondo_admission_queued", "Requests that wait their turn.").add(number(g.queued));
+    to.gauge("rondo_admission_queue_limit", "Requests that may wait.").add(number(g.capacity));
+    auto admitted = to.counter("rondo_admission_admitted_total", "Requests that were let in.");
+    admitted.add(number(g.passed), {{"after", "no_wait"}});
+    admitted.add(number(g.dequeued), {{"after", "wait"}});
+    auto refused = to.counter("rondo_admission_refused_total", "Requests that were not let in.");
+    refused.add(number(g.rejected_tenant), {{"reason", "tenant_full"}});
+    refused.add(number(g.evicted + g.displaced), {{"reason", "evicted"}});
+    refused.add(number(g.rejected_global), {{"reason", "full"}});
+    refused.add(number(g.rejected_closed), {{"reason", "draining"}});
+    refused.add(number(g.expired + g.rejected_timeout), {{"reason", "expired"}});
+    refused.add(number(g.cancelled), {{"reason", "gone"}});
+    to.times("rondo_admission_wait_seconds", "Time that those waited who had to and were let in.")
+        .add(g.queue_time);
+    auto in_flight = to.gauge("rondo_tenant_in_flight", "Requests of a tenant that were let in.");
+    auto queued = to.gauge("rondo_tenant_queued", "Requests of a tenant that wait.");
+    auto weight = to.gauge("rondo_tenant_weight", "Its share beside those of others.");
+    auto requests =
+        to.counter("rondo_tenant_requests_total", "What became of the requests of a tenant.");
+    for (auto const& one : t.first(tenants_shown)) {
+        labels const who{{"tenant", one.tenant}};
+        in_flight.add(number(one.in_flight), who);
+        queued.add(number(one.queued), who);
+        weight.add(number(one.weight), who);
+        auto const add = [&](char const* outcome, std::uint64_t n) {
+            requests.add(number(n), {{"tenant", one.tenant}, {"outcome", outcome}});
+        };
+        add("admitted", one.admitted);
+        add("refused", one.refused);
+        add("expired", one.expired);
+        add("gone", one.gone);
+    }
+}
+
 }  // namespace
 
 std::string metrics_of(readings const& r) {
@@ -74,6 +114,7 @@ std::string metrics_of(readings const& r) {
         .add(number(r.reloads_refused));
     add_servers(all, r);
     add_backends(all, r);
+    if (r.turns) add_turns(all, *r.turns);
     return all.text();
 }
 

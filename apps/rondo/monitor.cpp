@@ -7,11 +7,13 @@
 namespace rondo::gateway {
 
 task<void> monitor::run() {
-    std::unique_ptr<readings> before;
+    std::deque<std::unique_ptr<readings>> before;
     for (;;) {
         auto now = co_await source_();
-        auto said = std::make_shared<std::string const>(to_json(compare(*now, before.get())));
-        before = std::move(now);
+        readings const* const then = before.empty() ? nullptr : before.front().get();
+        auto said = std::make_shared<std::string const>(to_json(compare(*now, then)));
+        before.push_back(std::move(now));
+        if (before.size() > averaged) before.pop_front();
         {
             std::lock_guard const guard{lock_};
             past_.push_back(said);

@@ -22,6 +22,7 @@ class monitor {
     using text = std::shared_ptr<std::string const>;
 
     static constexpr clock::duration interval = std::chrono::seconds{1};
+    static constexpr std::size_t averaged = 3;      // intervals, for rates and quantiles
     static constexpr std::size_t remembered = 120;  // statuses
 
     explicit monitor(source from) : source_(std::move(from)), latest_(text{}) {}

@@ -54,7 +54,113 @@ server_status of_server(server_reading const& now, server_reading const* before,
     return s;
 }
 
+// Whether somebody asks for anything.
+bool is_active(turns_reading::row const& t, std::uint64_t admitted_lately) {
+    return admitted_lately != 0 || t.in_flight != 0 || t.queued != 0;
+}
+
+turns_reading::row const* same_in(turns_reading const* r, std::string const& name) {
+    if (r == nullptr) return nullptr;
+    auto const found = std::ranges::find(r->tenants, name, &turns_reading::row::tenant);
+    return found == r->tenants.end() ? nullptr : &*found;
+}
+
+std::uint64_t refusals_by_429(fair::gate_stats const& s) {
+    return s.rejected_tenant + s.evicted + s.displaced;
+}
+
+double ms(clock::duration d) { return std::chrono::duration<double, std::milli>{d}.count(); }
+
+struct lately {
+    std::uint64_t admitted = 0;
+    http::wait_times waits;
+};
+lately of_tenant(turns_reading::row const& now, turns_reading const* before) {
+    auto const* const old = same_in(before, now.tenant);
+    if (old == nullptr || old->admitted > now.admitted) return {now.admitted, now.waits};
+    return {now.admitted - old->admitted, now.waits.since(old->waits)};
+}
+
+void add_tenants(status& s, turns_reading const& now, turns_reading const* before) {
+    double weights = 0;
+    double admitted = 0;
+    http::wait_times waits;
+    for (auto const& t : now.tenants) {
+        lately const l = of_tenant(t, before);
+        if (is_active(t, l.admitted)) weights += t.weight;
+        admitted += static_cast<double>(l.admitted);
+        waits.add(l.waits);
+    }
+    s.wait_p50_ms = ms(waits.quantile(0.5));
+    s.wait_p99_ms = ms(waits.quantile(0.99));
+    tenant_status other{.name = "other", .weight = 0};
+    for (std::size_t i = 0; i < now.tenants.size(); ++i) {
+        auto const& t = now.tenants[i];
+        lately const l = of_tenant(t, before);
+        bool const active = is_active(t, l.admitted);
+        tenant_status one{
+            .name = t.tenant,
+            .weight = static_cast<double>(t.weight),
+            .entitled = active ? t.weight / weights : 0,
+            .share = admitted > 0 ? static_cast<double>(l.admitted) / admitted : 0,
+            .in_flight = t.in_flight,
+            .queued = t.queued,
+            .wait_p99_ms = ms(l.waits.quantile(0.99)),
+            .refusals = t.refused + t.expired,
+        };
+        if (i < tenants_shown) {
+            s.tenants.push_back(std::move(one));
+            continue;
+        }
+        other.weight += one.weight;
+        other.entitled += one.entitled;
+        other.share += one.share;
+        other.in_flight += one.in_flight;
+        other.queued += one.queued;
+        other.wait_p99_ms = std::max(other.wait_p99_ms, one.wait_p99_ms);
+        other.refusals += one.refusals;
+    }
+    if (now.tenants.size() > tenants_shown) s.tenants.push_back(std::move(other));
+}
+
 }  // namespace
+
+turns_reading::turns_reading(http::admission& a) : stats(a.stats()) {
+    for (http::tenant_figures& f : a.tenants()) {
+        row t;
+        static_cast<http::tenant_figures&>(t) = std::move(f);
+        t.weight = a.weight_of(t.tenant);
+        tenants.push_back(std::move(t));
+    }
+    std::ranges::sort(tenants, [](row const& x, row const& y) {
+        return x.admitted != y.admitted ? x.admitted > y.admitted : x.tenant < y.tenant;
+    });
+}
+
+std::vector<turns_reading::row> turns_reading::first(std::size_t so_many) const {
+    std::size_t const n = std::min(so_many, tenants.size());
+    std::vector<row> all(tenants.begin(), tenants.begin() + static_cast<std::ptrdiff_t>(n));
+    row other;
+    other.tenant = "other";
+    other.weight = 0;
+    auto const is_other = [](row const& t) { return t.tenant == "other"; };
+    auto const add = [&other](row const& t) {
+        other.weight += t.weight;
+        other.in_flight += t.in_flight;
+        other.queued += t.queued;
+        other.admitted += t.admitted;
+        other.refused += t.refused;
+        other.expired += t.expired;
+        other.gone += t.gone;
+    };
+    for (std::size_t i = n; i < tenants.size(); ++i) add(tenants[i]);
+    for (row const& t : all) {
+        if (is_other(t)) add(t);
+    }
+    std::erase_if(all, is_other);
+    all.push_back(std::move(other));
+    return all;
+}
 
 http::server::report readings::sum() const {
     http::server::report all;
@@ -105,6 +211,19 @@ status compare(readings const& now, readings const* before) {
         histogram const lately = since(all.times, then.times);
         s.p50_ms = quantile_ms(lately, 0.5);
         s.p99_ms = quantile_ms(lately, 0.99);
+    }
+    if (now.turns) {
+        fair::gate_stats const& g = now.turns->stats;
+        s.in_flight = g.in_flight;
+        s.limit = g.max_in_flight;
+        s.queued = g.queued;
+        s.capacity = g.capacity;
+        turns_reading const* const then = before == nullptr ? nullptr : before->turns.get();
+        if (then != nullptr) {
+            double const refused = rate(refusals_by_429(g), refusals_by_429(then->stats), elapsed);
+            s.served = std::max(0.0, s.served - refused);
+        }
+        add_tenants(s, *now.turns, then);
     }
     for (server_reading const& server : now.servers) {
         server_reading const* const old = same_in(before, server.name);

@@ -14,6 +14,7 @@
 
 #include "rondo/core/histogram.hpp"
 #include "rondo/core/policy.hpp"
+#include "rondo/http/admission.hpp"
 #include "rondo/http/server.hpp"
 #include "route_table.hpp"
 
@@ -27,6 +28,20 @@ struct server_reading {
     std::vector<route_table::backend_figures> backends;
 };
 
+// Of the turns between tenants.
+struct turns_reading {
+    struct row : http::tenant_figures {
+        std::uint32_t weight = 1;
+    };
+
+    explicit turns_reading(http::admission& a);
+
+    fair::gate_stats stats;
+    std::vector<row> tenants;  // who was admitted the most first
+    // Those beyond the first so many, as one that is called "other".
+    std::vector<row> first(std::size_t so_many) const;
+};
+
 struct readings {
     time_point at;
     time_point since;                  // it runs
@@ -34,6 +49,7 @@ struct readings {
     std::uint64_t reloads_refused = 0;
     bool draining = false;
     std::vector<server_reading> servers;
+    std::unique_ptr<turns_reading> turns;  // null: nobody waits
 
     // All servers together.
     http::server::report sum() const;
@@ -65,8 +81,8 @@ struct server_status {
 struct tenant_status {
     std::string name;
     double weight = 1;
-    double entitled = 0;  // its share of what is served, from 0 to 1, by weight among the active
-    double share = 0;     // what it got of it
+    double entitled = 0;  // from 0 to 1: its weight beside those of all who ask
+    double share = 0;     // what it got of all that was let in
     std::uint64_t in_flight = 0;
     std::uint64_t queued = 0;
     double wait_p99_ms = 0;
@@ -98,6 +114,8 @@ struct status {
 
 // What was recorded in `now` and not yet in `before`.
 histogram since(histogram const& now, histogram const& before);
+
+inline constexpr std::size_t tenants_shown = 20;
 
 // `before` is null the first time: rates are 0 then.
 status compare(readings const& now, readings const* before);

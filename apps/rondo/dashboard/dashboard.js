@@ -45,8 +45,11 @@ function path(cls, d) {
 
 // --- charts ---------------------------------------------------------------------------------
 
-// The newest sample is at the right edge, however many there are.
-const x = (i, n) => (width * (i + remembered - n) / (remembered - 1)).toFixed(1);
+// The newest sample is at the right edge; half a minute at least is shown.
+function x(i, n) {
+  const shown = Math.max(n, 30);
+  return (width * (i + shown - n) / (shown - 1)).toFixed(1);
+}
 const y = (part) => (height - part * height).toFixed(1);
 
 function line(values, top) {
@@ -130,7 +133,7 @@ function tenant_cells(t) {
   due.style.left = `calc(${Math.min(100, 100 * t.entitled)}% - 1px)`;
   track.append(got, due);
   meter.append(track);
-  return [name, number(rate(t.weight), 'wide'), number(percent(t.entitled)),
+  return [name, number(count(t.weight), 'wide'), number(percent(t.entitled)),
     number(percent(t.share)), meter, number(count(t.in_flight), 'wide'), number(count(t.queued)),
     number(ms(t.wait_p99_ms)), number(count(t.refusals))];
 }

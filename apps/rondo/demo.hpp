@@ -1,0 +1,17 @@
+// demo.hpp: `rondo demo`: a gateway with no configuration at all, something behind it, and tenants
+// in front of it: one that is noisy, and some that are quiet.
+//
+// All of it is real: requests of HTTP over the loopback to a backend that can do so many at a time.
+#pragma once
+
+#include <spdlog/logger.h>
+
+#include <memory>
+
+namespace rondo::gateway {
+
+// Until SIGINT or SIGTERM, which have to be blocked. An empty line on stdin switches turns off and
+// on. What the program exits with.
+int run_demo(bool turns, std::shared_ptr<spdlog::logger> log);
+
+}  // namespace rondo::gateway

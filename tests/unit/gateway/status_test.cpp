@@ -1,0 +1,117 @@
+// What is made of readings: rates, shares, a page of text.
+#include "rondo/status.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "rondo/top.hpp"
+
+namespace rondo::gateway {
+namespace {
+
+using namespace std::chrono_literals;
+
+readings reading(time_point at, std::uint64_t requests, std::chrono::nanoseconds each) {
+    readings r;
+    r.at = at;
+    r.since = time_point{};
+    server_reading s{"front", {"127.0.0.1:80"}, 10, nullptr, {}};
+    s.report = std::make_unique<http::server::report>();
+    s.report->totals.requests = requests;
+    s.report->answers[2] = requests;
+    s.report->times.record_n(static_cast<std::uint64_t>(each.count()), requests);
+    r.servers.push_back(std::move(s));
+    return r;
+}
+
+TEST(Status, HasNoRatesAtFirst) {
+    status const s = compare(reading(time_point{} + 1s, 100, 1ms), nullptr);
+    EXPECT_EQ(s.offered, 0);
+    EXPECT_EQ(s.p99_ms, 0);
+    EXPECT_EQ(s.uptime_s, 1);
+    EXPECT_EQ(s.servers.at(0).requests, 100U);
+}
+
+TEST(Status, ComparesWhatIsWithWhatWas) {
+    readings const then = reading(time_point{} + 1s, 100, 1ms);
+    readings now = reading(time_point{} + 3s, 100, 1ms);
+    now.servers[0].report->totals.requests = 400;
+    now.servers[0].report->answers[2] = 300;
+    now.servers[0].report->answers[5] = 100;
+    now.servers[0].report->times.record_n(50'000'000, 300);
+    status const s = compare(now, &then);
+    EXPECT_EQ(s.offered, 150);
+    EXPECT_EQ(s.served, 100);
+    // Only of those that came since then.
+    EXPECT_NEAR(s.p50_ms, 50, 0.5);
+}
+
+TEST(Status, TakesACounterThatBeganAnewForNothing) {
+    readings const then = reading(time_point{} + 1s, 100, 1ms);
+    readings const now = reading(time_point{} + 2s, 10, 1ms);
+    EXPECT_EQ(compare(now, &then).offered, 0);
+}
+
+TEST(Status, SinceGivesWhatWasNotThereBefore) {
+    histogram before;
+    before.record_n(10, 5);
+    before.record_n(1'000'000, 2);
+    histogram now = before;
+    now.record_n(10, 1);
+    now.record_n(77, 3);
+    histogram const fresh = since(now, before);
+    EXPECT_EQ(fresh.count(), 4U);
+    EXPECT_EQ(fresh.min(), 10U);
+    EXPECT_EQ(fresh.max(), 77U);
+    EXPECT_TRUE(since(now, now).empty());
+}
+
+status full() {
+    status s;
+    s.version = "1.2.3";
+    s.config_version = 4;
+    s.draining = true;
+    s.limit = 32;
+    s.in_flight = 16;
+    s.tenants = {{.name = "bad\x1b[2Jname", .weight = 2, .entitled = 0.5, .share = 0.25}};
+    s.backends = {{.server = "front", .route = "/", .address = "127.0.0.1:9", .set_aside = true}};
+    s.servers = {{.name = "front", .addresses = {"127.0.0.1:80"}, .max_connections = 7}};
+    return s;
+}
+
+TEST(Status, ComesBackFromJson) {
+    status const s = full();
+    auto const again = from_json(to_json(s));
+    ASSERT_TRUE(again.has_value());
+    EXPECT_EQ(again->tenants.at(0).name, s.tenants[0].name);
+    EXPECT_EQ(again->tenants.at(0).entitled, 0.5);
+    EXPECT_TRUE(again->draining);
+    EXPECT_TRUE(again->backends.at(0).set_aside);
+    EXPECT_EQ(again->servers.at(0).addresses, s.servers[0].addresses);
+    EXPECT_EQ(to_json(*again), to_json(s));
+}
+
+TEST(Top, ShowsAllAndLetsNoNameCommandTheTerminal) {
+    std::string const page = page_of(full(), 100, false);
+    for (char const* const part : {"rondo 1.2.3", "draining", "configuration 4", "16 of 32",
+                                   "bad?[2Jname", "25.0 %", "set aside", "0 of 7"}) {
+        EXPECT_NE(page.find(part), std::string::npos) << part << "\n" << page;
+    }
+    EXPECT_EQ(page.find('\x1b'), std::string::npos);
+    EXPECT_NE(page_of(full(), 100, true).find("\x1b[1m"), std::string::npos);
+}
+
+TEST(Top, IsNoWiderThanTheTerminal) {
+    std::string const page = page_of(full(), 40, false);
+    for (std::size_t at = 0; at < page.size();) {
+        std::size_t const end = page.find('\n', at);
+        EXPECT_LE(end - at, 40U);
+        at = end + 1;
+    }
+}
+
+}  // namespace
+}  // namespace rondo::gateway
