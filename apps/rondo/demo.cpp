@@ -37,7 +37,8 @@ constexpr std::size_t slots = 16;                        // of the backend
 constexpr auto service = std::chrono::milliseconds{20};  // 800 a second, then
 constexpr std::size_t noisy_connections = 300;
 constexpr std::array quiet{"amber", "birch", "cedar", "delta", "ember", "fjord"};
-constexpr auto quiet_pause = std::chrono::milliseconds{60};
+constexpr std::size_t quiet_connections = 4;
+constexpr auto quiet_pause = std::chrono::milliseconds{15};
 
 constexpr std::string_view site =
     "<!doctype html><html lang=en><meta charset=utf-8><title>rondo demo</title>"
@@ -113,8 +114,7 @@ class crowd {
         : rt_(one_worker()), client_(rt_, {.idle_per_address = 2 * noisy_connections}) {
         for (std::size_t i = 0; i < noisy_connections; ++i) add(at, "noisy", 0ms);
         for (char const* const name : quiet) {
-            add(at, name, quiet_pause);
-            add(at, name, quiet_pause);
+            for (std::size_t i = 0; i < quiet_connections; ++i) add(at, name, quiet_pause);
         }
     }
     ~crowd() { (void)rt_.shutdown(2s); }
@@ -161,8 +161,8 @@ std::unique_ptr<gateway> start(std::string const& text, std::filesystem::path co
 }
 
 void say_how_it_is(bool turns) {
-    std::printf("turns are %s: %s\n", turns ? "on " : "off",
-                turns ? "each tenant has its share, the quiet ones do not wait"
+    std::printf("turns are %s: %s\n", turns ? "on" : "off",
+                turns ? "each tenant has its share, and the quiet ones hardly wait"
                       : "first in, first out, and everybody waits behind the noisy one");
     std::fflush(stdout);
 }

@@ -100,6 +100,7 @@ struct gateway::state {
     void say_where() const;
     void forget_what_ended();
     fronts all_fronts() const;
+    std::shared_ptr<http::admission> waiting_line() const;
     task<std::unique_ptr<readings>> read() const;
     std::size_t end(clock::duration grace);
 
@@ -210,7 +211,10 @@ std::optional<std::size_t> gateway::state::same_as(listeners const& at,
 std::expected<void, std::string> gateway::state::apply(plan p, config const& c) {
     auto const line = p.routes.empty() ? nullptr : p.routes.front()->through().turns;
     if (line != nullptr && line == turns) line->reconfigure(*c.admission);
-    turns = line;
+    {
+        std::lock_guard const guard{lock};
+        turns = line;
+    }
     std::vector<running_server> next;
     std::vector<bool> stays(servers.size(), false);
     for (std::size_t i = 0; i < p.routes.size(); ++i) {
@@ -298,12 +302,18 @@ gateway::state::fronts gateway::state::all_fronts() const {
     return all;
 }
 
+std::shared_ptr<http::admission> gateway::state::waiting_line() const {
+    std::lock_guard const guard{lock};
+    return turns;
+}
+
 task<std::unique_ptr<readings>> gateway::state::read() const {
     auto r = std::make_unique<readings>();
     r->since = since;
     r->config_version = version.load(std::memory_order_relaxed);
     r->reloads_refused = refused.load(std::memory_order_relaxed);
     r->draining = draining.load(std::memory_order_relaxed);
+    if (auto const line = waiting_line()) r->turns = std::make_unique<turns_reading>(*line);
     fronts const all = all_fronts();
     for (auto const& f : all) {
         auto report = co_await f->server().survey();
