@@ -157,7 +157,20 @@ TEST(WaiterModel, W2_W3_WhoEntersAnOrderOfItsOwnMayMakeAnotherGo) {
     });
 }
 
-TEST(WaiterModel, W4_W5_AStopEndsAWaitInAnOrderOfItsOwn) {
+TEST(WaiterModel, W4_W5_AStopAloneEndsAWaitInAnOrderOfItsOwn) {
+    EXPECT_HOLDS([] {
+        newest_only line;
+        parker woken;
+        newest_only::request r{line};
+        r.wake_with({[](void* w) noexcept { static_cast<parker*>(w)->unpark(); }, &woken});
+        thread stops{[&] { r.withdraw(wait_state::stopped); }};
+        if (!r.enter()) woken.park();
+        stops.join();
+        RONDO_CHECK_EXPECT(r.state() == wait_state::stopped && !r.served());
+    });
+}
+
+TEST(WaiterModel, W4_W5_AStopAndAGrantInAnOrderOfItsOwnAreDecidedOnce) {
     EXPECT_HOLDS([] {
         newest_only line;
         parker woken;
