@@ -23,8 +23,10 @@ TEST(ShopFaults, EveryRoleIsKilledAndStartedAgain) {
     for (member* const m : victims) {
         EXPECT_TRUE(s.until_ended(orders)) << s.dump();
         orders += 3;
+        // real time: at a random point of what the processes do.
         std::this_thread::sleep_for(std::chrono::milliseconds{random() % 100});
         m->kill();
+        // real time: others notice it, or not.
         std::this_thread::sleep_for(std::chrono::milliseconds{100 + random() % 200});
         m->start();
     }

@@ -173,11 +173,11 @@ class running_shop {
         ledger_summary const s = ledger();
         return s.delivered + s.aborted + s.refunded;
     }
-    // real time: processes are watched from outside.
     bool until(std::function<bool()> const& so, std::chrono::milliseconds most = 60s) const {
         auto const deadline = std::chrono::steady_clock::now() + most;
         while (!so()) {
             if (std::chrono::steady_clock::now() > deadline) return false;
+            // real time: processes are watched from outside.
             std::this_thread::sleep_for(20ms);
         }
         return true;
