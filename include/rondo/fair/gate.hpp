@@ -31,7 +31,7 @@
 //                std::bad_alloc and what entitlement_of throws, as the result of the wait.
 // Allocation     none but a block for a tenant that has to wait and is not remembered.
 // Lifetime       it outlives its permits and those who wait. Its destructor closes it.
-// Example        examples/fair/route_gate.cpp
+// Example        examples/fair/one_at_a_time.cpp
 #pragma once
 
 #include <cstddef>

@@ -157,6 +157,26 @@ TEST(WaiterModel, W2_W3_WhoEntersAnOrderOfItsOwnMayMakeAnotherGo) {
     });
 }
 
+TEST(WaiterModel, W2_W3_WhoHasToGoForAnotherIsWokenByIt) {
+    EXPECT_HOLDS([] {
+        newest_only line;
+        parker woken[2];
+        newest_only::request first{line}, second{line};
+        waker::function const unpark = [](void* w) noexcept { static_cast<parker*>(w)->unpark(); };
+        first.wake_with({unpark, &woken[0]});
+        second.wake_with({unpark, &woken[1]});
+        RONDO_CHECK_EXPECT(!first.enter());
+        thread comes{[&] {
+            if (!second.enter()) woken[1].park();
+        }};
+        woken[0].park();  // nothing was released
+        RONDO_CHECK_EXPECT(!first.served());
+        line.release();
+        comes.join();
+        RONDO_CHECK_EXPECT(second.served());
+    });
+}
+
 TEST(WaiterModel, W4_W5_AStopAloneEndsAWaitInAnOrderOfItsOwn) {
     EXPECT_HOLDS([] {
         newest_only line;
