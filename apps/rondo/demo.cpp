@@ -10,6 +10,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <expected>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -150,14 +151,22 @@ std::string config_text(tcp::endpoint backend, tcp::endpoint front, tcp::endpoin
            "' },\n  { uri = '/', serve = 'site', admission = false },\n]\n";
 }
 
-// At the usual ports; at others if these are taken.
-std::unique_ptr<gateway> start(std::string const& text, std::filesystem::path const& in,
-                               std::shared_ptr<spdlog::logger> const& log) {
+using started = std::expected<std::unique_ptr<gateway>, std::string>;
+
+started start(std::string const& text, std::filesystem::path const& in,
+              std::shared_ptr<spdlog::logger> const& log) {
     config_result loaded = parse(text, in);
-    if (!loaded) return nullptr;
+    if (!loaded) return std::unexpected{to_string(loaded.error().front(), "demo")};
     auto made = gateway::prepare(*std::move(loaded), log);
-    if (!made || !(*made)->start()) return nullptr;
+    if (!made) return std::unexpected{to_string(made.error().front(), "demo")};
+    auto const begun = (*made)->start();
+    if (!begun) return std::unexpected{begun.error()};
     return *std::move(made);
+}
+
+int complain(std::string_view why) {
+    std::fprintf(stderr, "rondo: the demo cannot start: %s\n", std::string{why}.c_str());
+    return EXIT_FAILURE;
 }
 
 void say_how_it_is(bool turns) {
@@ -186,18 +195,19 @@ int run_demo(bool turns, std::shared_ptr<spdlog::logger> log) {
     http::server_options o;
     o.listen = {{.address = {here, 0}}};
     http::server backend{rt, o, [&places](http::exchange* x) { return work(&places, x); }};
-    if (!backend.start()) return EXIT_FAILURE;
+    if (auto const listens = backend.start(); !listens) return complain(listens.error().reason);
 
     tcp::endpoint const behind = backend.addresses().front();
     tcp::endpoint front{here, 8080};
     tcp::endpoint admin{here, 9180};
-    auto running = start(config_text(behind, front, admin, turns), in.path(), log);
-    if (running == nullptr) {
+    auto made = start(config_text(behind, front, admin, turns), in.path(), log);
+    if (!made) {  // the usual ports may be taken
         front.port(0);
         admin.port(0);
-        running = start(config_text(behind, front, admin, turns), in.path(), log);
+        made = start(config_text(behind, front, admin, turns), in.path(), log);
     }
-    if (running == nullptr) return EXIT_FAILURE;
+    if (!made) return complain(made.error());
+    auto const running = *std::move(made);
     tcp::endpoint const at = running->addresses().front();
     std::printf("dashboard  http://%s/\ngateway    http://%s/   a page; /api goes to a backend\n",
                 to_string(running->admin_addresses().front()).c_str(), to_string(at).c_str());

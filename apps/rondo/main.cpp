@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -13,6 +15,7 @@
 #include <initializer_list>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "admin_client.hpp"
@@ -269,6 +272,13 @@ int main(int argc, char** argv) {
         command->add_option("--admin", operated.address,
                             "where to ask, if not as the configuration says");
         command->footer("A token is taken from RONDO_ADMIN_TOKEN, or from the configuration.");
+    }
+    constexpr auto names = std::to_array<std::string_view>(
+        {"run", "check", "reload", "drain", "top", "demo", "version"});
+    std::string_view const command = argc > 1 ? argv[1] : "-";
+    if (!command.starts_with('-') && std::ranges::find(names, command) == names.end()) {
+        (void)complain("no command '" + std::string{command} + "'; " + suggest(command, names));
+        return exit_bad_config;
     }
     CLI11_PARSE(app, argc, argv);
 

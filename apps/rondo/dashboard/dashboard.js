@@ -176,6 +176,8 @@ function show(s) {
   say('p50', ms(s.p50_ms));
   say('p99', ms(s.p99_ms));
   say('connections', count(s.connections));
+  const refused = s.tenants.reduce((sum, t) => sum + t.refusals, 0);
+  say('refusals', turns ? `${count(refused)} requests refused` : '');
   const some = s.tenants.length > 0;
   at('tenants_panel').hidden = !some;
   at('shares_panel').hidden = !some;

@@ -479,6 +479,12 @@ TEST(Program, IsNotReadyWhileItDrains) {
     p.process().signal(SIGKILL);
 }
 
+TEST(Program, SuggestsACommandForOneThatItDoesNotHave) {
+    ended const e = rondo({"relod"});
+    EXPECT_EQ(e.status, 2);
+    EXPECT_EQ(e.said, "rondo: no command 'relod'; did you mean 'reload'?\n");
+}
+
 TEST(Program, SaysWhomItCannotAsk) {
     scratch_directory in;
     in.write("site/index.html", "x");
@@ -499,6 +505,27 @@ TEST(Program, SaysWhomItCannotAsk) {
     EXPECT_TRUE(nobody.said.starts_with("rondo: no answer from " + gone)) << nobody.said;
     ended const wrong = rondo({"reload", "-c", file, "--admin", "here"});
     EXPECT_EQ(wrong.said, "rondo: 'here' is not an address: it has no port\n");
+}
+
+// --- to look at ----------------------------------------------------------------------------------
+
+TEST(Program, ShowsADemoThatCanBeWatched) {
+    child_process demo{{RONDO_PROGRAM, "demo"}};
+    std::string const said = demo.read_until("turns are on");
+    std::string const before = "top --admin ";
+    std::size_t const at = said.find(before);
+    ASSERT_NE(at, std::string::npos) << said;
+    std::size_t const from = at + before.size();
+    std::string const address = said.substr(from, said.find('\n', from) - from);
+    std::string page;
+    while (page.find("noisy ") == std::string::npos || page.find("amber ") == std::string::npos) {
+        ended const e = rondo({"top", "--once", "--admin", address});
+        ASSERT_EQ(e.status, 0) << e.said;
+        page = e.said;
+    }
+    EXPECT_NE(page.find("of 16"), std::string::npos) << page;
+    demo.signal(SIGINT);
+    EXPECT_EQ(demo.wait(), 0) << demo.said();
 }
 
 std::size_t resident_kib(pid_t pid) {
