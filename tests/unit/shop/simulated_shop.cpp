@@ -226,6 +226,7 @@ task<void> simulated_shop::live(member_id id, sim::node* self) {
         o.robots = static_cast<std::uint32_t>(robots_.size());
         o.file = "orders";
         o.orders = orders_[id];
+        o.patience.screen_gone = 3s;  // so that orders are taken over from screens that come back
         o.shown = [&m](cluster::election const* e) { m.election = e; };
         screen_tally const tally = co_await run_screen(here, o);
         (void)tally;
