@@ -85,8 +85,8 @@ int run_the_robot(command_line const& c) {
     chosen.number = c.number;
     chosen.ring = *std::move(ring);
     chosen.scoop = std::chrono::milliseconds{c.scoop_ms};
-    auto log = make_log(c, "robot " + std::to_string(c.number));
-    return run_as_process(c.process, robot_id(c.number), std::move(log),
+    auto const log = make_log(c, "robot " + std::to_string(c.number));
+    return run_as_process(c.process, robot_id(c.number), log,
                           [&](place here) { return robot_role(std::move(here), chosen); });
 }
 
@@ -111,8 +111,8 @@ int run_the_screen(command_line const& c) {
     std::error_code ignored;
     chosen.file = std::filesystem::absolute(c.orders, ignored).lexically_normal().string();
     chosen.orders = *std::move(orders);
-    auto log = make_log(c, "screen " + std::to_string(c.number));
-    return run_as_process(c.process, screen_id(c.number), std::move(log),
+    auto const log = make_log(c, "screen " + std::to_string(c.number));
+    return run_as_process(c.process, screen_id(c.number), log,
                           [&](place here) { return screen_role(std::move(here), chosen); });
 }
 

@@ -1,5 +1,7 @@
 #include "process.hpp"
 
+#include <sys/stat.h>
+
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/address_v4.hpp>
@@ -34,8 +36,9 @@ task<void> to_its_end(std::function<task<int>(place)> role, place here) {
 }  // namespace
 
 int run_as_process(process_options const& chosen, member_id self,
-                   std::shared_ptr<spdlog::logger> log,
+                   std::shared_ptr<spdlog::logger> const& log,
                    std::function<task<int>(place)> const& role) {
+    ::umask(S_IRWXG | S_IRWXO);  // ledger and journals have the numbers of cards
     std::expected<cluster::secret, std::string> const shared = load_secret(chosen.directory);
     boost::system::error_code wrong;
     auto const host = boost::asio::ip::make_address_v4(chosen.host, wrong);

@@ -27,7 +27,7 @@ inline constexpr int exit_storage_failed = 3;
 // Runs a role, the member `self`, to its end or until a signal asks the process to end; then the
 // process exits. (Nothing has to be put in order: see place.hpp.) Returns only if it cannot start.
 int run_as_process(process_options const& chosen, member_id self,
-                   std::shared_ptr<spdlog::logger> log,
+                   std::shared_ptr<spdlog::logger> const& log,
                    std::function<task<int>(place)> const& role);
 
 }  // namespace rondo::shop

@@ -3,6 +3,7 @@
 #include <sqlite3.h>
 
 #include <boost/json.hpp>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,11 @@ TEST(ShopProgram, OrdersOfAScreenAreMadePaidForAndDelivered) {
               std::string::npos)
         << s.dump();
     EXPECT_EQ(shop({"verify", "--state", s.directory()}).status, 0);
+    for (char const* const file : {"ledger.db", "screen-0.db", "key"}) {  // cards are in them
+        auto const others = std::filesystem::perms::group_all | std::filesystem::perms::others_all;
+        auto const rights = std::filesystem::status(s.in(file)).permissions();
+        EXPECT_EQ(rights & others, std::filesystem::perms::none) << file;
+    }
 
     ended const text = shop({"ledger", "--state", s.directory()});
     EXPECT_EQ(text.status, 0);
