@@ -155,6 +155,20 @@ TEST_F(GateTest, NobodyOvertakesTheLine) {
     EXPECT_TRUE(g.try_acquire(7));  // the line is gone
 }
 
+TEST_F(GateTest, OneAtomicOperationIsEnoughAgainWhenTheLineIsGone) {
+    door g{at_the_loop(places(1))};
+    {
+        auto held = g.try_acquire(1);
+        auto waited = line(g, 2, 1);
+        held->release();
+        loop.run_ready();
+        ASSERT_TRUE(waited[0].in());
+    }
+    std::size_t const known = g.stats().tenants_known;
+    EXPECT_TRUE(g.try_acquire(3));
+    EXPECT_EQ(g.stats().tenants_known, known);  // nobody has looked who it is
+}
+
 TEST_F(GateTest, TenantsTakeTurnsByWeight) {
     gate_config<int> c = at_the_loop(places(1));
     c.quantum = 1;
