@@ -289,6 +289,29 @@ TEST(FairTurns, WhatIsPutBackMakesAnIdleTenantActive) {
     EXPECT_EQ(q.next(2), "a-");
 }
 
+// --- costs that are known later ---------------------------------------------------------------
+
+TEST(FairTurns, WhatATaskCostMoreIsPaidByTheNextQuanta) {
+    queue_of_turns q{1};
+    q.fill(a, 50);
+    q.fill(b, 50);
+    EXPECT_EQ(q.next(4), "abab");
+    q.order().charge(q.at(a), 5);
+    EXPECT_EQ(q.next(8), "bbbbbaba");
+}
+
+TEST(FairTurns, WhatIsPaidBackIsNoCreditToSpendAtOnce) {
+    queue_of_turns q{1};
+    q.add(a, 100);
+    q.fill(a, 200);
+    q.fill(b, 200);
+    while (q.next() != a) {
+    }
+    q.order().refund(q.at(a), 99);
+    auto const served = q.serve(40);
+    EXPECT_NEAR(static_cast<double>(served.at(a)), 20, 2);
+}
+
 // --- costs far above the quantum -------------------------------------------------------------
 
 TEST(FairTurns, AHugeCostOnAnIdleSchedulerIsFoundInAFewSteps) {
