@@ -449,18 +449,8 @@ void engine::read(stats& to) noexcept {
 }
 
 served_most engine::hold_served_most() noexcept {
-    time_point const at = now();
     served_most all;
-    change(at, [&](aftermath&) {
-        served_.pass(now_);
-        all.in_all = served_.in_all();
-        all.size = served_.size();
-        for (std::size_t i = 0; i < all.size; ++i) {
-            all.tenants[i] = &served_[i];
-            all.cost[i] = served_.of(served_[i]);
-            turns::hold(served_[i]);
-        }
-    });
+    change(now(), [&](aftermath&) { all = detail::hold_served_most(served_, now_); });
     return all;
 }
 

@@ -44,9 +44,8 @@
 //       time, or of a task that has become the second since: at most max_cost - 1. Who owes
 //       something has no credit.
 //   I4  turn_ holds those who are due in round_, next_ those in round_ + 1; in the wheel everyone
-//   is
-//       due in round_ or after it, and nobody is passed over: begin_round() is for when nobody is
-//       left in round_.
+//       is due in round_ or after it, and nobody is passed over: begin_round() is for when nobody
+//       is left in round_.
 //
 // The share. Take any stretch of the order, from somewhere in round a to somewhere in round b, in
 // which tenant i has tasks throughout. What is taken of it is paid by what it carried into round a

@@ -396,16 +396,7 @@ void turnstile::read(gate_stats& to) noexcept {
 
 served_most turnstile::hold_served_most() noexcept {
     served_most all;
-    change(now(), [&] {
-        served_.pass(now_);
-        all.in_all = served_.in_all();
-        all.size = served_.size();
-        for (std::size_t i = 0; i < all.size; ++i) {
-            all.tenants[i] = &served_[i];
-            all.cost[i] = served_.of(served_[i]);
-            turns::hold(served_[i]);
-        }
-    });
+    change(now(), [&] { all = detail::hold_served_most(served_, now_); });
     return all;
 }
 

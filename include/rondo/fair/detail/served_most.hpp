@@ -6,7 +6,9 @@
 #include <cstddef>
 #include <numeric>
 
+#include "rondo/fair/detail/ranking.hpp"
 #include "rondo/fair/detail/tenant_map.hpp"
+#include "rondo/fair/detail/turns.hpp"
 #include "rondo/fair/stats.hpp"
 
 namespace rondo::fair::detail {
@@ -18,6 +20,18 @@ struct served_most {
     std::array<double, ranked_tenants> cost{};
     double in_all = 0;
 };
+
+// Reads the table and holds who is in it; under the lock of both.
+inline served_most hold_served_most(ranking& of, time_point now) noexcept {
+    of.pass(now);
+    served_most all{.size = of.size(), .in_all = of.in_all()};
+    for (std::size_t i = 0; i < all.size; ++i) {
+        all.tenants[i] = &of[i];
+        all.cost[i] = of.of(of[i]);
+        turns::hold(of[i]);
+    }
+    return all;
+}
 
 // Copies their keys: without a lock, while they are held.
 template <class Key>
