@@ -249,7 +249,7 @@ bool is_wanted(workload const& w, std::vector<std::string_view> const& beginning
 
 std::size_t rounds_wanted() {
     char const* const set = std::getenv("RONDO_BENCH_ROUNDS");
-    return set != nullptr ? std::max<std::size_t>(std::strtoul(set, nullptr, 10), 1) : 5;
+    return set != nullptr ? std::max<std::size_t>(std::strtoul(set, nullptr, 10), 1) : 9;
 }
 
 }  // namespace

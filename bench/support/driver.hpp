@@ -5,7 +5,7 @@
 // in a process that another one has warmed up.
 //
 // Method         ours and the peers take turns, one run of each per round, and the order moves on
-//                by one each round. RONDO_BENCH_ROUNDS says how many rounds (5). Each run warms up
+//                by one each round. RONDO_BENCH_ROUNDS says how many rounds (9). Each run warms up
 //                with a tenth of its operations. What is printed is the median.
 // Pinned         the rounds of a workload with threads are repeated, three at most, with the whole
 //                process on one processor: what it costs when nothing passes between cores.
