@@ -167,9 +167,15 @@ bool upstream::stale() noexcept {
            (errno != EAGAIN && errno != EWOULDBLOCK);
 }
 
+// An idle connection has no buffers: the thread keeps some, which whoever is next takes while they
+// are warm.
 void upstream::rest() noexcept {
     leave_body();
     in_.unpin();
+    if (in_.empty()) in_.release();
+    request_.release();
+    fields_.clear();
+    response_.fields = {};
 }
 
 // --- the pool -----------------------------------------------------------------------------------

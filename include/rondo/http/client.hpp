@@ -82,7 +82,8 @@ struct client_options {
     clock::duration connect_timeout = std::chrono::seconds{5};
     clock::duration response_timeout = std::chrono::seconds{60};
     clock::duration idle_timeout = std::chrono::seconds{30};  // of a connection that is not used
-    std::size_t idle_per_address = 64;                        // of each worker
+    // Of each worker. They have no buffers; one that is closed is made anew by the next request.
+    std::size_t idle_per_address = 1024;
 };
 
 class client {

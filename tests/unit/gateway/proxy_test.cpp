@@ -2,8 +2,10 @@
 #include "rondo/http/proxy.hpp"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <atomic>
+#include <barrier>
 #include <chrono>
 #include <string>
 #include <string_view>
@@ -72,6 +74,38 @@ TEST(Proxy, KeepsConnectionsOnBothSides) {
         }
     }
     EXPECT_EQ(up.accepted(), 1U);
+}
+
+// As many as there were requests at once; otherwise a busy gateway would close and connect all the
+// time. More than 64 of one worker.
+TEST(Proxy, KeepsTheConnectionsOfManyRequestsAtOnce) {
+    constexpr std::size_t many = 80;
+    cpu_set_t before;
+    cpu_set_t one;
+    ::sched_getaffinity(0, sizeof before, &before);
+    CPU_ZERO(&one);
+    for (int i = 0; CPU_COUNT(&one) == 0; ++i) {
+        if (CPU_ISSET(i, &before)) CPU_SET(i, &one);
+    }
+    std::barrier all_are_here{many};
+    scripted_server up{[&](wire& w) {
+        while (!w.read_message().empty()) {
+            all_are_here.arrive_and_wait();
+            w.send(ok);
+        }
+    }};
+    ::sched_setaffinity(0, sizeof one, &one);
+    {
+        running r{forwarding_to(quoted(up))};
+        ::sched_setaffinity(0, sizeof before, &before);
+        std::vector<wire> clients;
+        for (std::size_t i = 0; i < many; ++i) clients.push_back(r.connect());
+        for (int round = 0; round < 3; ++round) {
+            for (wire& w : clients) w.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+            for (wire& w : clients) EXPECT_EQ(body_of(w.read_message()), "ok");
+        }
+    }
+    EXPECT_EQ(up.accepted(), many);
 }
 
 TEST(Proxy, StreamsABodyOfALength) {
