@@ -27,28 +27,17 @@ namespace rondo::asio::detail {
 void pending_waits::add(pending_wait& w) noexcept {
     owed_.fetch_add(1, std::memory_order_relaxed);  // ordered by the queue that w enters
     std::lock_guard const guard{lock_};
-    w.next_ = first_;
-    if (first_ != nullptr) first_->previous_ = &w;
-    first_ = &w;
-    w.listed_ = true;
-}
-
-void pending_waits::unlist(pending_wait& w) noexcept {
-    (w.previous_ != nullptr ? w.previous_->next_ : first_) = w.next_;
-    if (w.next_ != nullptr) w.next_->previous_ = w.previous_;
-    w.listed_ = false;
+    waits_.push_front(w);
 }
 
 void pending_waits::remove(pending_wait& w) noexcept {
     std::lock_guard const guard{lock_};
-    if (w.listed_) unlist(w);  // I1
+    if (w.linked()) waits_.remove(w);  // I1
 }
 
 pending_wait* pending_waits::take_first() noexcept {
     std::lock_guard const guard{lock_};
-    pending_wait* const w = first_;
-    if (w != nullptr) unlist(*w);  // I1
-    return w;
+    return waits_.pop_front();  // I1
 }
 
 void pending_waits::settle() noexcept {

@@ -22,45 +22,6 @@
 
 namespace rondo::detail {
 
-void member_list::push_back(join_member& m) noexcept {
-    join_member* const last = last_;
-    m.previous_ = last;
-    m.next_ = nullptr;
-    if (last != nullptr) {
-        last->next_ = &m;
-    } else {
-        first_ = &m;
-    }
-    last_ = &m;
-}
-
-void member_list::push_front(join_member& m) noexcept {
-    join_member* const first = first_;
-    m.previous_ = nullptr;
-    m.next_ = first;
-    if (first != nullptr) {
-        first->previous_ = &m;
-    } else {
-        last_ = &m;
-    }
-    first_ = &m;
-}
-
-void member_list::remove(join_member& m) noexcept {
-    join_member* const previous = m.previous_;
-    join_member* const next = m.next_;
-    if (previous != nullptr) {
-        previous->next_ = next;
-    } else {
-        first_ = next;
-    }
-    if (next != nullptr) {
-        next->previous_ = previous;
-    } else {
-        last_ = previous;
-    }
-}
-
 void join_member::end() noexcept {
     leave_executor();
     join_group& group = group_;
@@ -68,14 +29,14 @@ void join_member::end() noexcept {
     group.let_go();
 }
 
-member_list& join_group::list_at(place p) noexcept {
+join_group::member_list& join_group::list_at(place p) noexcept {
     if (p == place::running) return running_;
     return p == place::asked ? asked_ : ended_;
 }
 
 // Out of the list of its place and into another one.
 void join_group::move(join_member& m, place to) noexcept {
-    if (m.place_ != place::outside) list_at(m.place_).remove(m);
+    if (m.place_ != place::outside) member_list::remove(m);
     if (to != place::outside) list_at(to).push_back(m);
     m.place_ = to;  // I1
 }

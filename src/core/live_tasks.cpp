@@ -10,19 +10,6 @@ void live_task::abandon() noexcept {
     RONDO_ASSERT(false, "only a task that was spawned can be abandoned");
 }
 
-void live_tasks::link(live_task& t) noexcept {
-    live_task*& first = list_of(t);
-    t.previous_ = nullptr;
-    t.next_ = first;
-    if (first != nullptr) first->previous_ = &t;
-    first = &t;
-}
-
-void live_tasks::unlink(live_task& t) noexcept {
-    (t.previous_ != nullptr ? t.previous_->next_ : list_of(t)) = t.next_;
-    if (t.next_ != nullptr) t.next_->previous_ = t.previous_;
-}
-
 std::size_t live_tasks::size() const noexcept {
     std::lock_guard const guard{lock_};
     return size_;
@@ -36,9 +23,8 @@ live_tasks::history live_tasks::so_far() const noexcept {
 void live_tasks::add(live_task& t) noexcept {
     {
         std::lock_guard const guard{lock_};
-        t.asked_ = stopping_;
         t.list_ = this;
-        link(t);
+        (stopping_ ? asked_ : unasked_).push_front(t);
         ++size_;
         ++added_;
         if (!stopping_) return;
@@ -49,18 +35,16 @@ void live_tasks::add(live_task& t) noexcept {
 void live_tasks::remove(live_task& t) noexcept {
     live_tasks& list = *t.list_;
     std::lock_guard const guard{list.lock_};
-    list.unlink(t);
+    task_list::remove(t);
     --list.size_;
 }
 
 live_task* live_tasks::next_to_ask() noexcept {
     std::lock_guard const guard{lock_};
     stopping_ = true;
-    live_task* const t = unasked_;
+    live_task* const t = unasked_.pop_front();
     if (t == nullptr) return nullptr;
-    unlink(*t);
-    t->asked_ = true;
-    link(*t);
+    asked_.push_front(*t);
     t->hold();
     return t;
 }
@@ -73,7 +57,7 @@ std::vector<task_trace> live_tasks::traces() const {
 
 live_task* live_tasks::newest() noexcept {
     std::lock_guard const guard{lock_};
-    live_task* const t = unasked_ != nullptr ? unasked_ : asked_;
+    live_task* const t = unasked_.empty() ? asked_.front() : unasked_.front();
     if (t != nullptr) t->hold();
     return t;
 }

@@ -39,7 +39,7 @@
 namespace rondo {
 
 stop_source::~stop_source() {
-    RONDO_ASSERT(first_ == nullptr && only_.load(std::memory_order_relaxed) <= listed,
+    RONDO_ASSERT(hooks_.empty() && only_.load(std::memory_order_relaxed) <= listed,
                  "a stop_source outlives the hooks registered at it");
 }
 
@@ -47,29 +47,19 @@ bool stop_source::add_to_list(stop_hook& hook) noexcept {
     std::lock_guard const guard{lock_};
     if (requested_.load(std::memory_order_relaxed)) return false;  // I1
     list_the_only_one();
-    link(hook);
+    hooks_.push_back(hook);
     return true;
 }
 
 void stop_source::list_the_only_one() noexcept {
     // acquire: pairs with the release in add()
     std::uintptr_t const only = only_.exchange(listed, std::memory_order_acquire);
-    if (only > listed) link(*reinterpret_cast<stop_hook*>(only));  // I5
-}
-
-void stop_source::link(stop_hook& hook) noexcept {
-    hook.previous_ = last_;
-    hook.next_ = nullptr;
-    (last_ != nullptr ? last_->next_ : first_) = &hook;
-    last_ = &hook;
-    hook.listed_ = true;
+    if (only > listed) hooks_.push_back(*reinterpret_cast<stop_hook*>(only));  // I5
 }
 
 void stop_source::unlink(stop_hook& hook) noexcept {
-    (hook.previous_ != nullptr ? hook.previous_->next_ : first_) = hook.next_;
-    (hook.next_ != nullptr ? hook.next_->previous_ : last_) = hook.previous_;
-    hook.listed_ = false;
-    bool const may_open = first_ == nullptr && !requested_.load(std::memory_order_relaxed);
+    hooks_.remove(hook);
+    bool const may_open = hooks_.empty() && !requested_.load(std::memory_order_relaxed);
     // relaxed: it carries nothing; the list is read under the lock only
     if (may_open) only_.store(nobody, std::memory_order_relaxed);  // I5
 }
@@ -77,7 +67,7 @@ void stop_source::unlink(stop_hook& hook) noexcept {
 void stop_source::remove_from_list(stop_hook& hook) noexcept {
     std::lock_guard const guard{lock_};
     do {
-        if (hook.listed_) return unlink(hook);
+        if (hook.linked()) return unlink(hook);
     } while (!fence_.ended(&hook, lock_));  // I2
 }
 
@@ -92,7 +82,7 @@ bool stop_source::mark_requested() noexcept {
 
 stop_hook* stop_source::begin_next() noexcept {
     std::lock_guard const guard{lock_};
-    stop_hook* const hook = first_;
+    stop_hook* const hook = hooks_.front();
     if (hook != nullptr) {
         unlink(*hook);
         fence_.begin(hook);

@@ -37,41 +37,7 @@ namespace rondo {
 
 namespace {
 
-using detail::timer_hook;
-
 constexpr std::uint64_t never = std::numeric_limits<std::uint64_t>::max();
-
-void make_empty(timer_hook& head) noexcept { head.prev = head.next = &head; }
-
-bool is_empty(timer_hook const& head) noexcept { return head.next == &head; }
-
-void push_back(timer_hook& head, timer_hook& hook) noexcept {
-    hook.prev = head.prev;
-    hook.next = &head;
-    head.prev->next = &hook;
-    head.prev = &hook;
-}
-
-void unlink(timer_hook& hook) noexcept {
-    hook.prev->next = hook.next;
-    hook.next->prev = hook.prev;
-    hook.prev = hook.next = nullptr;
-}
-
-// Moves all of `from`, which is not empty, behind what `to` holds.
-void splice_back(timer_hook& to, timer_hook& from) noexcept {
-    from.next->prev = to.prev;
-    to.prev->next = from.next;
-    from.prev->next = &to;
-    to.prev = from.prev;
-    make_empty(from);
-}
-
-void unlink_all(timer_hook& head) noexcept {
-    while (!is_empty(head)) {
-        unlink(*head.next);
-    }
-}
 
 // Signed nanoseconds may lie up to 2^64 - 1 apart; only unsigned arithmetic can say so.
 std::uint64_t ns_between(timer_wheel::time_point from, timer_wheel::time_point to) noexcept {
@@ -88,22 +54,14 @@ timer_wheel::timer_wheel(std::chrono::nanoseconds tick, time_point start)
       start_(start),
       last_tick_(tick.count() > 0 ? ns_between(start, time_point::max()) / tick_ns_ : 0) {
     RONDO_ASSERT(tick.count() > 0, "a timer_wheel's tick must be at least 1 ns");
-    make_empty(due_);
-    make_empty(never_);
-    for (auto& level : lists_) {
-        for (timer_hook& head : level) {
-            make_empty(head);
-        }
-    }
 }
 
 timer_wheel::~timer_wheel() {
-    unlink_all(due_);
-    unlink_all(never_);
     for (auto& level : lists_) {
-        for (timer_hook& head : level) {
-            unlink_all(head);
-        }
+        for (slot_list& nodes : level) due_.append(nodes);
+    }
+    due_.append(never_);
+    while (due_.pop_front() != nullptr) {
     }
 }
 
@@ -119,8 +77,8 @@ bool timer_wheel::cancel(timer_node& node) noexcept {
     if (!node.linked()) {
         return false;
     }
-    bool const was_alone = node.prev == node.next;
-    unlink(node);
+    bool const was_alone = slot_list::is_alone(node);
+    slot_list::remove(node);
     if (was_alone && node.tick_ > elapsed_ && node.tick_ != never) {
         mark_empty(slot_of(node.tick_));  // I2
     }
@@ -129,24 +87,22 @@ bool timer_wheel::cancel(timer_node& node) noexcept {
 }
 
 timer_node* timer_wheel::pop_expired(time_point now) noexcept {
-    if (is_empty(due_) && !advance(tick_at_or_before(now))) {
+    if (due_.empty() && !advance(tick_at_or_before(now))) {
         return nullptr;
     }
-    auto* node = static_cast<timer_node*>(due_.next);
-    unlink(*node);
     --size_;
-    return node;
+    return due_.pop_front();
 }
 
 timer_node const* timer_wheel::peek_expired(time_point now) noexcept {
-    if (is_empty(due_) && !advance(tick_at_or_before(now))) {
+    if (due_.empty() && !advance(tick_at_or_before(now))) {
         return nullptr;
     }
-    return static_cast<timer_node const*>(due_.next);
+    return due_.front();
 }
 
 std::optional<timer_wheel::time_point> timer_wheel::next_expiry() const noexcept {
-    if (!is_empty(due_)) {
+    if (!due_.empty()) {
         return time_of(elapsed_);
     }
     if (occupied_levels_ == 0) {
@@ -165,7 +121,7 @@ bool timer_wheel::advance(std::uint64_t now_tick) noexcept {
         }
         elapsed_ = begins;
         deal_out(at);
-        if (!is_empty(due_)) {
+        if (!due_.empty()) {
             return true;  // I5: no further until these are gone
         }
     }
@@ -177,27 +133,25 @@ bool timer_wheel::advance(std::uint64_t now_tick) noexcept {
 
 // Precondition: elapsed_ has just been set to the first tick of this slot.
 void timer_wheel::deal_out(slot_ref at) noexcept {
-    timer_hook& head = lists_[at.level][at.slot];
+    slot_list& nodes = lists_[at.level][at.slot];
     mark_empty(at);
     if (at.level == 0) {
-        splice_back(due_, head);  // one tick, and it is now: no need to touch the nodes
+        due_.append(nodes);  // one tick, and it is now: no need to touch the nodes
         return;
     }
-    while (!is_empty(head)) {
-        auto* node = static_cast<timer_node*>(head.next);
-        unlink(*node);
+    while (timer_node* const node = nodes.pop_front()) {
         place(*node);  // I6: head to tail keeps the order
     }
 }
 
 void timer_wheel::place(timer_node& node) noexcept {
     if (node.tick_ == never) {
-        push_back(never_, node);
+        never_.push_back(node);
     } else if (node.tick_ <= elapsed_) {
-        push_back(due_, node);  // I5
+        due_.push_back(node);  // I5
     } else {
         slot_ref const at = slot_of(node.tick_);  // I2
-        push_back(lists_[at.level][at.slot], node);
+        lists_[at.level][at.slot].push_back(node);
         occupied_[at.level] |= std::uint64_t{1} << at.slot;  // I3
         occupied_levels_ |= std::uint32_t{1} << at.level;
     }

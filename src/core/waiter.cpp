@@ -52,39 +52,12 @@
 //       with an order of its own it is choose() that has nobody.
 //   I4  a waker is called exactly once for each time enter() returned false and leave() did not
 //       return true; never under the lock. Nobody is woken who is only enlisted.
-//   I5  after its waker was called a waiter is not touched: its successor is read before.
+//   I5  after its waker was called a waiter is not touched: it has left the wake list before.
 #include "rondo/core/waiter.hpp"
 
 #include "rondo/core/assert.hpp"
 
 namespace rondo {
-
-void waiter_list::push_back(waiter& w) noexcept {
-    waiter* const last = last_;
-    w.previous_ = last;
-    w.next_ = nullptr;
-    if (last != nullptr) {
-        last->next_ = &w;
-    } else {
-        first_ = &w;
-    }
-    last_ = &w;
-}
-
-void waiter_list::remove(waiter& w) noexcept {
-    waiter* const previous = w.previous_;
-    waiter* const next = w.next_;
-    if (previous != nullptr) {
-        previous->next_ = next;
-    } else {
-        first_ = next;
-    }
-    if (next != nullptr) {
-        next->previous_ = previous;
-    } else {
-        last_ = previous;
-    }
-}
 
 wait_queue::~wait_queue() {
     RONDO_ASSERT(waiters_.empty(), "a primitive is destroyed after everyone has left it");
@@ -101,28 +74,9 @@ bool in_line(wait_state s) noexcept {
 
 }  // namespace
 
-// Those to be woken, linked by next_, in the order in which they were granted.
-class wait_queue::wake_list {
-  public:
-    waiter* first() const noexcept { return first_; }
-    void add(waiter& w) noexcept {
-        w.next_ = nullptr;
-        if (last_ != nullptr) {
-            last_->next_ = &w;
-        } else {
-            first_ = &w;
-        }
-        last_ = &w;
-    }
-
-  private:
-    waiter* first_ = nullptr;
-    waiter* last_ = nullptr;
-};
-
 bool wait_queue::enter(waiter& w, wait_state as) noexcept {
     if (order_ == order::of_its_own) return enter_unordered(w, as);
-    waiter* let_go = nullptr;
+    wake_list let_go;
     bool more = false;
     {
         std::lock_guard const guard{lock_};
@@ -147,7 +101,7 @@ bool wait_queue::enter(waiter& w, wait_state as) noexcept {
 
 bool wait_queue::enter_unordered(waiter& w, wait_state as) noexcept {
     RONDO_ASSERT(as == wait_state::waiting, "who is only enlisted has no place in such an order");
-    waiter* let_go = nullptr;
+    wake_list let_go;
     bool decided = true;
     {
         std::lock_guard const guard{lock_};
@@ -165,51 +119,45 @@ bool wait_queue::enter_unordered(waiter& w, wait_state as) noexcept {
 void wait_queue::take_off(waiter& w, wake_list& granted) noexcept {
     bool const sleeps = w.state_ == wait_state::waiting;
     waiters_.remove(w);
-    w.state_ = wait_state::granted;  // W3
-    if (sleeps) granted.add(w);      // else W12
+    w.state_ = wait_state::granted;    // W3
+    if (sleeps) granted.push_back(w);  // else W12
     if (waiters_.empty()) nobody_waits();
 }
 
-// Grants from the front while it can, or whom the primitive says. Returns those to be woken.
-waiter* wait_queue::grant_all() noexcept {
-    wake_list granted;
+// Grants from the front while it can, or whom the primitive says. Returns those to be woken, after
+// whoever was granted before.
+wait_queue::wake_list wait_queue::grant_all(wake_list granted) noexcept {
     if (order_ == order::of_its_own) {
         while (waiter* const chosen = has_waiters() ? choose() : nullptr) {
             take_off(*chosen, granted);
         }
-        return granted.first();
+        return granted;
     }
     while (waiter* const first = waiters_.front()) {
         if (!grant(*first)) break;
         take_off(*first, granted);
     }
-    return granted.first();
+    return granted;
 }
 
-waiter* wait_queue::grant_last() noexcept {
-    waiter* const last = waiters_.back();
-    if (last == nullptr || !grant(*last)) return grant_all();
+wait_queue::wake_list wait_queue::grant_last() noexcept {
     wake_list granted;
-    take_off(*last, granted);
-    waiter* const others = grant_all();  // I3
-    if (granted.first() == nullptr) return others;
-    last->next_ = others;
-    return last;
+    waiter* const last = waiters_.back();
+    if (last != nullptr && grant(*last)) take_off(*last, granted);
+    return grant_all(granted);  // I3
 }
 
 // True: there may be more to be granted.
-bool wait_queue::grant_batch(waiter*& granted) noexcept {
-    wake_list some;
+bool wait_queue::grant_batch(wake_list& granted) noexcept {
     for (int i = 0; i < batch && has_waiters() && grant(*waiters_.front()); ++i) {
-        take_off(*waiters_.front(), some);
+        take_off(*waiters_.front(), granted);
     }
-    granted = some.first();
     waiter* const next = waiters_.front();
     return next != nullptr && owed(*next);
 }
 
 bool wait_queue::serve_batch() noexcept {
-    waiter* granted = nullptr;
+    wake_list granted;
     bool more = false;
     {
         std::lock_guard const guard{lock_};
@@ -220,16 +168,16 @@ bool wait_queue::serve_batch() noexcept {
 }
 
 // Removes a waiter that waits; returns those whom its leaving lets go.
-waiter* wait_queue::take_out(waiter& w) noexcept {
+wait_queue::wake_list wait_queue::take_out(waiter& w) noexcept {
     bool const lets_go = waiters_.front() == &w || order_ == order::of_its_own;
     waiters_.remove(w);
     give_back(w);
     if (waiters_.empty()) nobody_waits();
-    return lets_go ? grant_all() : nullptr;  // I3
+    return lets_go ? grant_all() : wake_list{};  // I3
 }
 
 bool wait_queue::withdraw(waiter& w, wait_state why) noexcept {
-    waiter* woken = nullptr;
+    wake_list woken;
     bool withdrawn = true;
     {
         std::lock_guard const guard{lock_};
@@ -239,18 +187,13 @@ bool wait_queue::withdraw(waiter& w, wait_state why) noexcept {
         }
         if (!in_line(w.state_)) return false;  // W6
         if (owed(w) && grant(w)) {             // I3
-            wake_list self;
-            take_off(w, self);
-            woken = self.first();
+            take_off(w, woken);
             withdrawn = false;
         } else {
             bool const sleeps = w.state_ == wait_state::waiting;
             woken = take_out(w);  // W4
             w.state_ = why;
-            if (sleeps) {  // else W12
-                w.next_ = woken;
-                woken = &w;
-            }
+            if (sleeps) woken.push_front(w);  // else W12
         }
     }
     wake(woken);
@@ -258,7 +201,7 @@ bool wait_queue::withdraw(waiter& w, wait_state why) noexcept {
 }
 
 bool wait_queue::leave(waiter& w) noexcept {
-    waiter* granted = nullptr;
+    wake_list granted;
     {
         std::lock_guard const guard{lock_};
         if (!in_line(w.state_)) return false;  // W8
@@ -269,14 +212,10 @@ bool wait_queue::leave(waiter& w) noexcept {
     return true;
 }
 
-void wait_queue::wake(waiter* chain) noexcept {
-    if (chain == nullptr) return;
+void wait_queue::wake(wake_list granted) noexcept {
+    if (granted.empty()) return;
     wake_scope const scope;
-    while (chain != nullptr) {
-        waiter* const w = chain;
-        chain = w->next_;  // I5
-        w->waker_.wake();  // I4
-    }
+    while (waiter* const w = granted.pop_front()) w->waker_.wake();  // I4, I5
 }
 
 }  // namespace rondo

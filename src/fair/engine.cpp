@@ -242,7 +242,7 @@ void engine::release(tenant& t, aftermath& after) noexcept {
     occupied_ = occupied_ - 1;
     --t.occupied;
     if (door* const d = t.waiting_room; d != nullptr && d->tenant_full_) {
-        static_cast<list_hook&>(*d).unlink();
+        linked_list<door>::remove(*d);
         call(*d);
     }
     if (owed_ != 0) after.doors = true;
@@ -317,7 +317,7 @@ reservation engine::reserve(door& d) noexcept {
         ++t.occupied;
         return reservation::made;
     }
-    if (!static_cast<list_hook&>(d).linked()) {
+    if (!d.linked()) {
         d.tenant_full_ = !fits;
         (fits ? hungry_ : full_).push_back(d);
         if (fits) ++owed_;
@@ -327,8 +327,8 @@ reservation engine::reserve(door& d) noexcept {
 
 void engine::nobody_waits_at(door& d) noexcept {
     std::lock_guard const guard{lock()};
-    if (!static_cast<list_hook&>(d).linked()) return;
-    static_cast<list_hook&>(d).unlink();
+    if (!d.linked()) return;
+    linked_list<door>::remove(d);
     if (!std::exchange(d.tenant_full_, false)) --owed_;
 }
 

@@ -199,7 +199,7 @@ void turns::move(tenant& t, linked_list<tenant>& to, place p) noexcept {
 
 void turns::take_out(tenant& t) noexcept {
     if (current_ == &t) current_ = nullptr;
-    if (static_cast<list_hook&>(t).linked()) static_cast<list_hook&>(t).unlink();
+    if (linked_list<tenant>::is_linked(t)) linked_list<tenant>::remove(t);
     if (t.place_ == place::wheel) wheel_.cancel(t);
     if (t.place_ == place::idle) --idle_;
     t.place_ = place::nowhere;

@@ -359,7 +359,7 @@ bool turnstile::is_finished() noexcept {
            spare_ == static_cast<std::int64_t>(limits_.max_in_flight);
 }
 
-void turnstile::forget(chain<tenant>& forgotten, int how_many) noexcept {
+void turnstile::forget(linked_chain<tenant>& forgotten, int how_many) noexcept {
     for (int i = 0; i < how_many; ++i) {
         tenant* const t = turns_.can_forget() ? turns_.forget() : nullptr;
         if (t == nullptr) return;

@@ -32,25 +32,13 @@ cancellation_node::cancellation_node(cancellation_node* parent) noexcept : paren
 bool cancellation_node::adopt(cancellation_node& child) noexcept {
     std::lock_guard const guard{family_};
     if (closed_) return false;  // I1
-    cancellation_node* const next = first_child_;
-    child.listed_ = true;
-    child.next_ = next;
-    if (next != nullptr) next->previous_ = &child;
-    first_child_ = &child;
+    children_.push_front(child);
     return true;
-}
-
-void cancellation_node::unlist(cancellation_node& child) noexcept {
-    cancellation_node* const previous = child.previous_;
-    cancellation_node* const next = child.next_;
-    (previous != nullptr ? previous->next_ : first_child_) = next;
-    if (next != nullptr) next->previous_ = previous;
-    child.listed_ = false;
 }
 
 void cancellation_node::forget(cancellation_node& child) noexcept {
     std::lock_guard const guard{family_};
-    if (child.listed_) unlist(child);
+    if (child.linked()) children_.remove(child);
 }
 
 bool cancellation_node::hold_if_held() noexcept {
@@ -78,8 +66,7 @@ void cancellation_node::let_go() noexcept {
 void cancellation_node::close(cancellation_node*& later) noexcept {
     std::lock_guard const guard{family_};
     closed_ = true;
-    while (cancellation_node* const child = first_child_) {
-        unlist(*child);
+    while (cancellation_node* const child = children_.pop_front()) {
         if (!child->hold_if_held()) continue;  // I3
         child->then_ = later;                  // I4
         later = child;

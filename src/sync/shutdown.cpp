@@ -39,10 +39,7 @@ void shutdown_state::subscribe(subscriber& s) noexcept {
     subscribed_.add();
     unanswered_.add();
     std::lock_guard const guard{list_lock_};
-    subscriber* const next = first_;
-    s.next_ = next;
-    if (next != nullptr) next->previous_ = &s;
-    first_ = &s;
+    subscribers_.push_back(s);
 }
 
 void shutdown_state::acknowledge(subscriber& s) noexcept {
@@ -57,10 +54,7 @@ void shutdown_state::acknowledge(subscriber& s) noexcept {
 void shutdown_state::unsubscribe(subscriber& s) noexcept {
     {
         std::lock_guard const guard{list_lock_};
-        subscriber* const previous = s.previous_;
-        subscriber* const next = s.next_;
-        (previous != nullptr ? previous->next_ : first_) = next;
-        if (next != nullptr) next->previous_ = previous;
+        subscribers_.remove(s);
     }
     if (!s.acknowledged_) unanswered_.drop();  // I2
     subscribed_.drop();
@@ -74,15 +68,15 @@ std::vector<std::string> shutdown_state::names(bool with_acknowledged) {
         found.clear();
         found.reserve(subscribed_.size() + 1);
         std::lock_guard const guard{list_lock_};
-        subscriber* s = first_;
-        for (; s != nullptr && found.size() < found.capacity(); s = s->next_) {
+        subscriber const* s = subscribers_.front();
+        for (; s != nullptr && found.size() < found.capacity(); s = subscribers_.after(*s)) {
             if (with_acknowledged || !s->acknowledged_) found.push_back(s->name_);
         }
         if (s == nullptr) break;
     }
     std::vector<std::string> names;
     names.reserve(found.size());
-    std::transform(found.rbegin(), found.rend(), std::back_inserter(names),
+    std::transform(found.begin(), found.end(), std::back_inserter(names),
                    [](auto const& name) { return *name; });
     return names;
 }

@@ -10,6 +10,7 @@
 #include "rondo/core/histogram.hpp"
 #include "rondo/core/interval.hpp"
 #include "rondo/core/join_set.hpp"
+#include "rondo/core/linked_list.hpp"
 #include "rondo/core/live_tasks.hpp"
 #include "rondo/core/parker.hpp"
 #include "rondo/core/policy.hpp"

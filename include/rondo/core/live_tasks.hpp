@@ -23,6 +23,7 @@
 #include <source_location>
 #include <vector>
 
+#include "rondo/core/linked_list.hpp"
 #include "rondo/core/short_lock.hpp"
 #include "rondo/core/task_trace.hpp"
 
@@ -31,7 +32,7 @@ namespace rondo {
 class live_tasks;
 struct job;
 
-class live_task {
+class live_task : list_hook<live_task> {
   public:
     explicit live_task(std::source_location origin) noexcept : origin_(origin) {}
     live_task(live_task const&) = delete;
@@ -58,11 +59,10 @@ class live_task {
 
   private:
     friend class live_tasks;
+    friend linked_list<live_task>;
+
     std::source_location const origin_;
     live_tasks* list_ = nullptr;
-    live_task* previous_ = nullptr;
-    live_task* next_ = nullptr;
-    bool asked_ = false;  // which of the two lists it is in
 };
 
 class live_tasks {
@@ -94,23 +94,22 @@ class live_tasks {
     template <class Function>
     void for_each(Function f) const {
         std::lock_guard const guard{lock_};
-        for (live_task const* first : {unasked_, asked_}) {
-            for (live_task const* t = first; t != nullptr; t = t->next_) f(*t);
+        for (task_list const* list : {&unasked_, &asked_}) {
+            for (live_task const* t = list->front(); t != nullptr; t = list->after(*t)) f(*t);
         }
     }
     // Where each of them is, while none of them runs.
     std::vector<task_trace> traces() const;
 
   private:
-    live_task*& list_of(live_task const& t) noexcept { return t.asked_ ? asked_ : unasked_; }
-    void link(live_task& t) noexcept;
-    void unlink(live_task& t) noexcept;
+    using task_list = linked_list<live_task>;  // the newest first
+
     live_task* next_to_ask() noexcept;
     live_task* newest() noexcept;
 
     mutable short_lock lock_;
-    live_task* unasked_ = nullptr;
-    live_task* asked_ = nullptr;
+    task_list unasked_;
+    task_list asked_;
     std::size_t size_ = 0;
     std::uint64_t added_ = 0;
     bool stopping_ = false;

@@ -26,6 +26,7 @@
 #include <utility>
 
 #include "rondo/core/detail/call_fence.hpp"
+#include "rondo/core/linked_list.hpp"
 #include "rondo/core/policy.hpp"
 #include "rondo/core/short_lock.hpp"
 
@@ -37,7 +38,7 @@ template <class F>
 class stop_callback;
 
 // One registration. Its owner derives from it or holds it, and calls stop_token::add/remove.
-class stop_hook {
+class stop_hook : list_hook<stop_hook> {
   public:
     using function = void (*)(stop_hook&) noexcept;
 
@@ -47,11 +48,9 @@ class stop_hook {
 
   private:
     friend class stop_source;
+    friend linked_list<stop_hook>;
 
     function call_;  // null: this is a stop_link
-    stop_hook* previous_ = nullptr;
-    stop_hook* next_ = nullptr;
-    cell<bool> listed_{false};
 };
 
 class stop_token {
@@ -126,7 +125,6 @@ class stop_source {
     bool add_to_list(stop_hook& hook) noexcept;
     void remove_from_list(stop_hook& hook) noexcept;
     void list_the_only_one() noexcept;
-    void link(stop_hook& hook) noexcept;
     bool mark_requested() noexcept;
     stop_hook* begin_next() noexcept;
     void end_current() noexcept;
@@ -135,8 +133,7 @@ class stop_source {
     atomic<std::uintptr_t> only_{nobody};
     short_lock lock_;
     atomic<bool> requested_{false};
-    stop_hook* first_ = nullptr;
-    stop_hook* last_ = nullptr;
+    linked_list<stop_hook> hooks_;
     detail::call_fence fence_;
     stop_source* up_ = nullptr;  // while a link's stop is walked: where to go back to
 };

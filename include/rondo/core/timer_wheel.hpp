@@ -25,24 +25,14 @@
 #include <optional>
 
 #include "rondo/core/assert.hpp"
+#include "rondo/core/linked_list.hpp"
 
 namespace rondo {
 
 class timer_wheel;
 
-namespace detail {
-
-// A link of a circular list. The head of a list is a bare hook that is never unlinked, so that
-// taking a node out needs no branch and no knowledge of the list it is in.
-struct timer_hook {
-    timer_hook* prev = nullptr;
-    timer_hook* next = nullptr;
-};
-
-}  // namespace detail
-
 // One timer. Derive from it, and keep its address fixed while linked.
-struct timer_node : private detail::timer_hook {
+struct timer_node : private list_hook<timer_node, plain_link> {
     // As given to the last insert(). For the reader only: changing it does not move the timer.
     std::chrono::steady_clock::time_point deadline{};
 
@@ -52,10 +42,11 @@ struct timer_node : private detail::timer_hook {
     ~timer_node() { RONDO_ASSERT(!linked(), "timer_node destroyed while in a wheel"); }
 
     // True from insert() until the node is cancelled or popped, also while it is due.
-    [[nodiscard]] bool linked() const noexcept { return next != nullptr; }
+    using list_hook::linked;
 
   private:
     friend class timer_wheel;
+    friend class linked_list<timer_node, plain_link>;
     std::uint64_t tick_ = 0;
 };
 
@@ -105,6 +96,8 @@ class timer_wheel {
     static constexpr unsigned slot_bits = 6;
     static constexpr unsigned slots = 1U << slot_bits;
 
+    using slot_list = linked_list<timer_node, plain_link>;  // a checker cannot watch 700 of them
+
     struct slot_ref {
         unsigned level;
         unsigned slot;
@@ -130,9 +123,9 @@ class timer_wheel {
     std::size_t size_ = 0;
     std::uint32_t occupied_levels_ = 0;             // bit L: occupied_[L] != 0
     std::array<std::uint64_t, levels> occupied_{};  // bit S: lists_[L][S] is not empty
-    detail::timer_hook due_;                        // tick <= elapsed_
-    detail::timer_hook never_;                      // tick beyond last_tick_
-    std::array<std::array<detail::timer_hook, slots>, levels> lists_;
+    slot_list due_;                                 // tick <= elapsed_
+    slot_list never_;                               // tick beyond last_tick_
+    std::array<std::array<slot_list, slots>, levels> lists_;
 };
 
 }  // namespace rondo

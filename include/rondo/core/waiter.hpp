@@ -25,6 +25,7 @@
 #include <mutex>
 
 #include "rondo/core/assert.hpp"
+#include "rondo/core/linked_list.hpp"
 #include "rondo/core/policy.hpp"
 #include "rondo/core/short_lock.hpp"
 #include "rondo/core/waker.hpp"
@@ -43,7 +44,8 @@ enum class wait_state : std::uint8_t {
     timed_out,    // the deadline passed
 };
 
-class waiter {
+// (Its place in line is the hook.)
+class waiter : list_hook<waiter> {
   public:
     explicit waiter(wait_queue& queue) noexcept : queue_(&queue) {}
     // An operation may be moved until it is entered. (Inline: most operations are moved once, new
@@ -79,27 +81,12 @@ class waiter {
 
   private:
     friend class wait_queue;
-    friend class waiter_list;
+    friend linked_list<waiter>;
+    friend linked_chain<waiter>;
 
-    cell<waiter*> previous_{nullptr};
-    cell<waiter*> next_{nullptr};
     waker waker_;
     wait_queue* queue_;
     cell<wait_state> state_{wait_state::idle};
-};
-
-// Intrusive FIFO of waiters with O(1) removal; its owner synchronises.
-class waiter_list {
-  public:
-    bool empty() const noexcept { return first_ == nullptr; }
-    waiter* front() const noexcept { return first_; }
-    waiter* back() const noexcept { return last_; }
-    void push_back(waiter& w) noexcept;
-    void remove(waiter& w) noexcept;
-
-  private:
-    cell<waiter*> first_{nullptr};
-    cell<waiter*> last_{nullptr};
 };
 
 class wait_queue {
@@ -135,19 +122,19 @@ class wait_queue {
     // wakes them after it. Destroy no user value inside `change`: move it out.
     template <class Change>
     void serve(Change change) noexcept {
-        waiter* granted = nullptr;
+        wake_list granted;
         {
             std::lock_guard const guard{lock_};
             change();
             if (has_waiters()) granted = grant_all();
         }
-        if (granted != nullptr) wake(granted);
+        if (!granted.empty()) wake(granted);
     }
 
     // The same, but the change is offered first to the waiter last in line.
     template <class Change>
     void serve_last(Change change) noexcept {
-        waiter* granted = nullptr;
+        wake_list granted;
         {
             std::lock_guard const guard{lock_};
             change();
@@ -161,7 +148,7 @@ class wait_queue {
     // primitive outlives the call.
     template <class Change>
     void serve_in_batches(Change change) noexcept {
-        waiter* granted = nullptr;
+        wake_list granted;
         bool more = false;
         {
             std::lock_guard const guard{lock_};
@@ -184,23 +171,24 @@ class wait_queue {
   private:
     friend class waiter;
 
-    class wake_list;
+    // Those to be woken, in the order in which they were granted.
+    using wake_list = linked_chain<waiter>;
 
     bool enter(waiter& w, wait_state as) noexcept;
     bool enter_unordered(waiter& w, wait_state as) noexcept;
     bool withdraw(waiter& w, wait_state why) noexcept;
     bool leave(waiter& w) noexcept;
-    waiter* take_out(waiter& w) noexcept;
+    wake_list take_out(waiter& w) noexcept;
     void take_off(waiter& w, wake_list& granted) noexcept;
-    waiter* grant_all() noexcept;
-    waiter* grant_last() noexcept;
-    bool grant_batch(waiter*& granted) noexcept;
+    wake_list grant_all(wake_list granted = {}) noexcept;
+    wake_list grant_last() noexcept;
+    bool grant_batch(wake_list& granted) noexcept;
     bool serve_batch() noexcept;
-    static void wake(waiter* chain) noexcept;
+    static void wake(wake_list granted) noexcept;
 
     short_lock lock_;
     order const order_;
-    waiter_list waiters_;
+    linked_list<waiter> waiters_;
 };
 
 inline bool waiter::enter() noexcept { return queue_->enter(*this, wait_state::waiting); }

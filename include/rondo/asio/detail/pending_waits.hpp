@@ -8,12 +8,13 @@
 #include <boost/asio/execution_context.hpp>
 #include <cstdint>
 
+#include "rondo/core/linked_list.hpp"
 #include "rondo/core/policy.hpp"
 #include "rondo/core/short_lock.hpp"
 
 namespace rondo::asio::detail {
 
-class pending_wait {
+class pending_wait : list_hook<pending_wait> {
   public:
     // The context goes away. True: it has left its queue and is destroyed. False: it had been
     // decided, and its wake-up comes.
@@ -24,10 +25,7 @@ class pending_wait {
 
   private:
     friend class pending_waits;
-
-    pending_wait* previous_ = nullptr;
-    pending_wait* next_ = nullptr;
-    bool listed_ = false;
+    friend linked_list<pending_wait>;
 };
 
 class pending_waits final : public boost::asio::execution_context::service {
@@ -59,10 +57,9 @@ class pending_waits final : public boost::asio::execution_context::service {
     void remove(pending_wait& w) noexcept;
     void settle() noexcept;
     pending_wait* take_first() noexcept;
-    void unlist(pending_wait& w) noexcept;
 
     short_lock lock_;
-    pending_wait* first_ = nullptr;
+    linked_list<pending_wait> waits_;
     atomic<std::uint32_t> owed_{0};  // waits that were added and not yet handed over or abandoned
 };
 

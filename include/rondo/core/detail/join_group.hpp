@@ -9,6 +9,7 @@
 
 #include "rondo/core/detail/recycled.hpp"
 #include "rondo/core/detail/root.hpp"
+#include "rondo/core/linked_list.hpp"
 #include "rondo/core/waiter.hpp"
 
 namespace rondo::detail {
@@ -16,7 +17,7 @@ namespace rondo::detail {
 class join_group;
 
 // A task of a set, without its result.
-class join_member : public root_base {
+class join_member : public root_base, list_hook<join_member> {
   public:
     join_member(executor& where, std::source_location origin, stop_token parent,
                 join_group& group) noexcept
@@ -27,7 +28,7 @@ class join_member : public root_base {
 
   private:
     friend join_group;
-    friend class member_list;
+    friend linked_list<join_member>;
 
     enum class place : std::uint8_t {
         running,
@@ -37,23 +38,7 @@ class join_member : public root_base {
     };
 
     join_group& group_;  // until it has ended
-    cell<join_member*> previous_{nullptr};
-    cell<join_member*> next_{nullptr};
     cell<place> place_{place::outside};
-};
-
-// Intrusive FIFO with O(1) removal; the group's lock synchronises.
-class member_list {
-  public:
-    bool empty() const noexcept { return first_ == nullptr; }
-    join_member* front() const noexcept { return first_; }
-    void push_back(join_member& m) noexcept;
-    void push_front(join_member& m) noexcept;
-    void remove(join_member& m) noexcept;
-
-  private:
-    cell<join_member*> first_{nullptr};
-    cell<join_member*> last_{nullptr};
 };
 
 // A wait in the line of a group.
@@ -106,6 +91,7 @@ class join_group final : public wait_queue, public recycled {
   private:
     friend join_member;
     using place = join_member::place;
+    using member_list = linked_list<join_member>;
 
     void ended(join_member& m) noexcept;
     bool grant(waiter& first) noexcept override;

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
+#include "rondo/core/linked_list.hpp"
 #include "rondo/core/waiter.hpp"
-#include "rondo/fair/detail/linked_list.hpp"
 
 namespace rondo::fair::detail {
 
@@ -25,15 +25,15 @@ class producer : public waiter {
 
 enum class reservation : std::uint8_t { made, no_room, closed };
 
-// Its lock is taken before that of the engine, never after it. As a list_hook it is in one of the
+// Its lock is taken before that of the engine, never after it. By its hook it is in one of the
 // engine's lists, if somebody waits.
-class door final : public wait_queue, public list_hook {
+class door final : public wait_queue, public list_hook<door> {
   public:
     door(engine& e, tenant& t) noexcept : engine_(e), tenant_(t) {}
 
     tenant& of() const noexcept { return tenant_; }
     // Somebody waits, or is being let in. Under the engine's lock.
-    bool is_awaited() const noexcept { return list_hook::linked() || opening_; }
+    bool is_awaited() const noexcept { return linked() || opening_; }
     // Lets in whoever there is room for.
     void open() noexcept {
         serve([] {});

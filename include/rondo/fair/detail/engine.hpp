@@ -30,8 +30,8 @@ class engine : public wait_queue {
   public:
     // What one operation leaves to do when the lock is free.
     struct aftermath {
-        chain<entry> undelivered;
-        chain<tenant> forgotten;
+        linked_chain<entry> undelivered;
+        linked_chain<tenant> forgotten;
         bool more_forgotten = false;
         bool doors = false;
         bool earlier_deadline = false;

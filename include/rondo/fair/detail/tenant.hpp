@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "rondo/core/linked_list.hpp"
 #include "rondo/core/timer_wheel.hpp"
 #include "rondo/fair/config.hpp"
-#include "rondo/fair/detail/linked_list.hpp"
 #include "rondo/fair/terms.hpp"
 
 namespace rondo::fair::detail {
@@ -15,9 +15,9 @@ namespace rondo::fair::detail {
 class door;
 class tenant;
 
-// A task without its payload. As a list_hook it is in its tenant's queue, as a timer_node in the
+// A task without its payload. By its own hook it is in its tenant's queue, as a timer_node in the
 // wheel of deadlines.
-struct entry : list_hook, timer_node {
+struct entry : list_hook<entry>, timer_node {
     explicit entry(terms const& t) noexcept : cost(t.cost), expires(t.deadline), rank(t.priority) {}
 
     bool has_timer() const noexcept { return timer_node::linked(); }
@@ -56,7 +56,7 @@ class backlog {
     void push(entry& e) noexcept { count(e).push_back(e); }
     void put_back(entry& e) noexcept { count(e).push_front(e); }
     void remove(entry& e) noexcept {
-        static_cast<list_hook&>(e).unlink();
+        linked_list<entry>::remove(e);
         --length_;
         cost_ -= e.cost;
     }
@@ -88,8 +88,8 @@ struct filing {
     friend bool operator==(filing const&, filing const&) = default;
 };
 
-// As a list_hook a tenant is in one of the lists of turns, as a timer_node in its wheel of rounds.
-class tenant : public list_hook, public timer_node {
+// By its own hook a tenant is in one of the lists of turns, as a timer_node in its wheel of rounds.
+class tenant : public list_hook<tenant>, public timer_node {
   public:
     explicit tenant(std::uint32_t weight) noexcept : weight_(weight) {}
 

@@ -79,7 +79,7 @@ class turnstile : public wait_queue {
     // Runs f under the lock, lets in whoever can go then, and forgets some tenants after it.
     template <class Change>
     void change(time_point at, Change f) noexcept {
-        chain<tenant> forgotten;
+        linked_chain<tenant> forgotten;
         serve([&] {
             if (at > now_) now_ = at;
             f();
@@ -137,7 +137,7 @@ class turnstile : public wait_queue {
     void admit(caller& c) noexcept;
     void put_place_back() noexcept;
     void account(tenant& t, std::uint64_t cost) noexcept;
-    void forget(chain<tenant>& forgotten, int how_many) noexcept;
+    void forget(linked_chain<tenant>& forgotten, int how_many) noexcept;
 
     admission_word word_;
     atomic<clock::rep> max_wait_;

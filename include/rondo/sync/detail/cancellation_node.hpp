@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "rondo/core/detail/recycled.hpp"
+#include "rondo/core/linked_list.hpp"
 #include "rondo/core/short_lock.hpp"
 #include "rondo/core/stop.hpp"
 #include "rondo/core/waiter.hpp"
@@ -12,7 +13,7 @@
 namespace rondo::detail {
 
 // Those who wait for the cancellation wait in it.
-class cancellation_node final : public wait_queue, public recycled {
+class cancellation_node final : public wait_queue, public recycled, list_hook<cancellation_node> {
   public:
     // Held once, by whoever makes it; a parent is held by its children.
     explicit cancellation_node(cancellation_node* parent) noexcept;
@@ -27,6 +28,8 @@ class cancellation_node final : public wait_queue, public recycled {
     void cancel() noexcept;
 
   private:
+    friend linked_list<cancellation_node>;
+
     ~cancellation_node() = default;
 
     bool grant(waiter&) noexcept override { return cancelled(); }
@@ -36,20 +39,14 @@ class cancellation_node final : public wait_queue, public recycled {
     bool adopt(cancellation_node& child) noexcept;
     void forget(cancellation_node& child) noexcept;
     void close(cancellation_node*& later) noexcept;
-    void unlist(cancellation_node& child) noexcept;
 
     atomic<std::size_t> holders_{1};
     cancellation_node* const parent_;
     stop_source stop_;
 
-    short_lock family_;    // for what follows, and for the links of the children
+    short_lock family_;    // for what follows, and for the hooks of the children
     bool closed_ = false;  // its cancellation has begun: it takes no children any more
-    cell<cancellation_node*> first_child_{nullptr};
-
-    // Among the children of its parent, under the lock of that.
-    bool listed_ = false;
-    cell<cancellation_node*> previous_{nullptr};
-    cell<cancellation_node*> next_{nullptr};
+    linked_list<cancellation_node> children_;
 
     cell<cancellation_node*> then_{nullptr};  // whom the parent's cancel() comes to after this one
 };

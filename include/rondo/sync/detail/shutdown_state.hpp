@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "rondo/core/detail/recycled.hpp"
+#include "rondo/core/linked_list.hpp"
 #include "rondo/core/short_lock.hpp"
 #include "rondo/core/stop.hpp"
 #include "rondo/core/waiter.hpp"
@@ -17,7 +18,7 @@
 namespace rondo::detail {
 
 // One entry in the list of those who are subscribed.
-class subscriber : public recycled {
+class subscriber : public recycled, list_hook<subscriber> {
   public:
     explicit subscriber(std::string name)
         : name_(std::make_shared<std::string const>(std::move(name))) {}
@@ -27,10 +28,9 @@ class subscriber : public recycled {
 
   private:
     friend class shutdown_state;
+    friend linked_list<subscriber>;
 
     std::shared_ptr<std::string const> name_;
-    cell<subscriber*> previous_{nullptr};
-    cell<subscriber*> next_{nullptr};
     bool acknowledged_ = false;  // changes under the lock of the list
 };
 
@@ -74,7 +74,7 @@ class shutdown_state final : public wait_queue, public recycled {
     headcount unanswered_;
     stop_source stop_;
     short_lock list_lock_;
-    cell<subscriber*> first_{nullptr};
+    linked_list<subscriber> subscribers_;
     atomic<std::size_t> owners_{1};
 };
 
