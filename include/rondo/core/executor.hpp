@@ -37,8 +37,8 @@ struct job {
     cell<job*> next{nullptr};  // belongs to the executor from post() until run
 };
 
-// Intrusive FIFO of jobs; its owner synchronises. (Not a linked_list: a job leaves at the front, and
-// a second link would be a word more in every frame.)
+// Intrusive FIFO of jobs; its owner synchronises. (Not a linked_list: a job leaves at the front,
+// and a second link would be a word more in every frame.)
 class job_queue {
   public:
     bool empty() const noexcept { return head_ == nullptr; }
