@@ -2,9 +2,11 @@
 //
 //   simulate --seeds N [--from S]     seeds S, S + 1, ...; from 1 if not said otherwise
 //   simulate --seed S [--trace]       one run; with everything that happens
+//   simulate --caught-within N        seeds 1 to N of a shop that is broken on purpose
 //
 // A run counts if a fault came while an order was under way. The first violation ends it all: the
 // seed is printed, and the run with the shortest schedule of faults that still shows it.
+// What is broken has to be seen by a numbered invariant; the seeds that it took are printed.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -117,8 +119,21 @@ bool run_one(std::uint64_t seed, bool shown) {
     return r.violation.empty();
 }
 
+// A crash, or a run that never ends, is no proof of the checks.
+bool is_caught(std::uint64_t within) {
+    for (std::uint64_t seed = 1; seed <= within; ++seed) {
+        simulation_result const r = simulated_shop{{.seed = seed}}.run();
+        if (r.violation.empty()) continue;
+        std::printf("%" PRIu64 " seeds to detection: %s\n", seed, r.violation.c_str());
+        return r.violation.front() == 'I' && r.violation.find(':') == 2;
+    }
+    std::printf("not caught within %" PRIu64 " seeds\n", within);
+    return false;
+}
+
 int usage() {
-    std::fprintf(stderr, "simulate --seeds N [--from S] | --seed S [--trace]\n");
+    std::fprintf(stderr,
+                 "simulate --seeds N [--from S] | --seed S [--trace] | --caught-within N\n");
     return 2;
 }
 
@@ -128,6 +143,7 @@ int main(int count, char** arguments) {
     std::uint64_t seeds = 0;
     std::uint64_t from = 1;
     std::uint64_t seed = 0;
+    std::uint64_t within = 0;
     bool one = false;
     bool shown = false;
     for (int i = 1; i < count; ++i) {
@@ -140,6 +156,8 @@ int main(int count, char** arguments) {
         std::uint64_t const n = std::strtoull(arguments[++i], nullptr, 10);
         if (a == "--seeds") {
             seeds = n;
+        } else if (a == "--caught-within") {
+            within = n;
         } else if (a == "--from") {
             from = n;
         } else if (a == "--seed") {
@@ -149,6 +167,7 @@ int main(int count, char** arguments) {
             return usage();
         }
     }
+    if (within > 0) return is_caught(within) ? EXIT_SUCCESS : EXIT_FAILURE;
     if (!one && seeds == 0) return usage();
     bool const well = one ? run_one(seed, shown) : run_in_processes(from, seeds);
     return well ? EXIT_SUCCESS : EXIT_FAILURE;
