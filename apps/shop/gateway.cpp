@@ -161,6 +161,7 @@ task<void> run_gateway(place here, gateway_options chosen) {
                      {gateway_id, here.incarnation},
                      [&g](message m) { return g.serve(std::move(m)); },
                      o};
+    if (chosen.shown) chosen.shown({[&me] { return queues_of(me); }, &me.counts()});
     here.log->info("the gateway listens at {}", to_text(here.endpoint_of(gateway_id)));
     co_await me.run();
 }

@@ -11,6 +11,7 @@
 #include "place.hpp"
 #include "rondo/core/task.hpp"
 #include "stock.hpp"
+#include "view.hpp"
 
 namespace rondo::shop {
 
@@ -18,6 +19,7 @@ struct gateway_options {
     stock sold;
     double rejection = 0;  // the probability
     std::chrono::milliseconds authorisation = std::chrono::seconds{60};
+    onlooker shown{};
 };
 
 // Until it is stopped.

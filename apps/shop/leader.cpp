@@ -14,7 +14,6 @@ using namespace std::chrono_literals;
 using cluster::answer;
 
 constexpr std::size_t most_late = 4;
-constexpr std::size_t most_cups = 1024;
 
 void reply_to(oneshot::sender<order_outcome>& to, order_outcome outcome) {
     auto const unheard = to.send(std::move(outcome));
@@ -54,7 +53,8 @@ void OrderCoordinator::receive(OrderActorMessage m) {
         known->second.push_back(std::move(m.answer));
         return;
     }
-    if (queue_.size() == queue_bound) return reply_to(m.answer, {});
+    // Those that are being made count too: they wait again if their robot falls.
+    if (open_.size() >= context_->most.open_orders) return reply_to(m.answer, {});
     open_[m.wanted.oid];
     queue_.push_back(std::move(m));
     assign();
@@ -70,12 +70,12 @@ void OrderCoordinator::receive(FreeRobotActorMessage m) {
     for (attempt_at& a : m.held) {
         if (being_made_.contains(a.oid)) {
             (void)at->second.resolver.try_tell(DiscardActorMessage{std::move(a)});
-        } else if (cups_.size() < most_cups) {
+        } else if (cups_.size() < context_->most.known_cups) {
             cups_[a.oid] = {m.robot, a.attempt};
         }
     }
     if (m.ended) {
-        if (m.outcome.kind == reply::ready && cups_.size() < most_cups) {
+        if (m.outcome.kind == reply::ready && cups_.size() < context_->most.known_cups) {
             cups_[*m.ended] = {m.robot, m.outcome.made.attempt};
         }
         end(*m.ended, m.outcome);
@@ -137,6 +137,9 @@ void OrderCoordinator::assign() {
         at = queue_.erase(at);
         give(*number, std::move(order));
     }
+    context_->waiting = queue_.size();
+    context_->open = open_.size();
+    context_->known_cups = cups_.size();
 }
 
 void OrderCoordinator::give(std::uint32_t number, OrderActorMessage order) {
@@ -257,9 +260,9 @@ task<void> LeaderReceiver::receive(RecogniseActorMessage) {
 // --- leader ---
 
 leader::leader(place const& here, cluster::peer& me, cluster::election& elections,
-               cluster::epoch mine, times const& patience, std::vector<std::uint32_t> screens,
-               std::uint32_t robots)
-    : context_{here, me, elections, mine, patience},
+               cluster::epoch mine, times const& patience, limits most,
+               std::vector<std::uint32_t> screens, std::uint32_t robots)
+    : context_{here, me, elections, mine, patience, most},
       screens_(std::move(screens)),
       robots_(robots),
       actors_(*here.where),
@@ -286,6 +289,12 @@ leader::leader(place const& here, cluster::peer& me, cluster::election& election
 void leader::order(OrderActorMessage m) {
     auto told = receiver_->try_tell(std::move(m));
     if (!told) reply_to(told.error().value.answer, {});
+}
+
+std::vector<queue_view> leader::queues() const {
+    return {{"orders that wait", context_.waiting, context_.most.open_orders},
+            {"open orders", context_.open, context_.most.open_orders},
+            {"known cups", context_.known_cups, context_.most.known_cups}};
 }
 
 task<void> leader::stop() {

@@ -13,7 +13,8 @@
 //                made, or is making, is asked of that robot again, with its attempt. If another
 //                robot makes it meanwhile, the older cup is discarded: the screen asks one leader
 //                at a time, so nobody can pay for it any more.
-// Bounds         the queue and all mailboxes are bounded; one order too many is answered busy.
+// Bounds         orders that wait or are being made, and all mailboxes; one order too many is
+//                answered busy.
 // A fallen robot is asked again and again, and is free again when it answers.
 // End            stop() ends all actors; who waits for an answer hears nothing (and asks anew).
 #pragma once
@@ -25,6 +26,7 @@
 #include <set>
 #include <vector>
 
+#include "limits.hpp"
 #include "messages.hpp"
 #include "place.hpp"
 #include "rondo/actor/actor.hpp"
@@ -34,6 +36,7 @@
 #include "rondo/core/spawn.hpp"
 #include "rondo/sync/oneshot.hpp"
 #include "times.hpp"
+#include "view.hpp"
 
 namespace rondo::shop {
 
@@ -93,14 +96,18 @@ struct leading_context {
     cluster::election& elections;
     cluster::epoch mine;
     times const& patience;
+    limits most{};
     known_levels known{};
+    // Of the OrderCoordinator, after each message.
+    std::size_t waiting = 0;
+    std::size_t open = 0;
+    std::size_t known_cups = 0;
 };
 
 class OrderCoordinator {
   public:
     using accepts = actor::messages<OrderActorMessage, FreeRobotActorMessage,
                                     FallenRobotActorMessage, ResolverActorMessage>;
-    static constexpr std::size_t queue_bound = 64;
 
     explicit OrderCoordinator(leading_context& c) noexcept : context_(&c) {}
 
@@ -120,6 +127,7 @@ class OrderCoordinator {
         std::uint64_t attempt = 0;
     };
 
+    // Gives free robots what waits; at the end of every message.
     void assign();
     // A free robot for this order: the one that holds it already, or any other.
     std::optional<std::uint32_t> robot_for(OrderActorMessage& order);
@@ -177,11 +185,13 @@ class LeaderReceiver {
 class leader {
   public:
     leader(place const& here, cluster::peer& me, cluster::election& elections, cluster::epoch mine,
-           times const& patience, std::vector<std::uint32_t> screens, std::uint32_t robots);
+           times const& patience, limits most, std::vector<std::uint32_t> screens,
+           std::uint32_t robots);
 
     // Answered later, or at once when there is no room.
     void order(OrderActorMessage m);
     cluster::epoch epoch() const noexcept { return context_.mine; }
+    std::vector<queue_view> queues() const;
     // All actors have ended.
     task<void> stop();
 

@@ -6,6 +6,7 @@
 //       because the screen has another attempt made.
 #include "robot.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <optional>
@@ -27,7 +28,6 @@ using namespace std::chrono_literals;
 using cluster::answer;
 using cluster::message;
 
-constexpr std::size_t most_cups = 256;
 constexpr clock::duration housekeeping = 250ms;
 
 // An attempt at an order, from when it was asked for.
@@ -82,6 +82,13 @@ class shelf {
         std::optional<std::uint64_t> const has = ledger_has(flavour);
         if (has && now - since_ <= age_) c.clamp(*has);
     }
+    // Of one flavour: a cup takes of it once, and while its token is away no cup can.
+    std::size_t most_unsettled() const {
+        std::map<std::string_view, std::size_t> of;
+        std::size_t most = 0;
+        for (settlement const& s : settle_) most = std::max(most, ++of[s.flavour]);
+        return most;
+    }
     bool waits(std::string_view flavour) const {
         for (settlement const& s : settle_) {
             if (s.flavour == flavour) return true;
@@ -128,7 +135,9 @@ class robot {
     task<void> run() {
         environment const& env = co_await this_environment();
         timers_ = &env.timers();
-        if (options_.shown) options_.shown(&ring_);
+        if (options_.shown) {
+            options_.shown({[this] { return queues(); }, &me_.counts(), &ring_, nullptr});
+        }
         auto receiving = spawn(*here_.where, me_.run());
         auto inspecting = spawn(*here_.where, RobotInspector());
         co_await OrderHandler();
@@ -153,6 +162,12 @@ class robot {
         cluster::ring_options o = options_.tokens;
         o.jitter_seed = static_cast<std::uint32_t>(here_.random());
         return o;
+    }
+    std::vector<queue_view> queues() const {
+        std::vector<queue_view> all = queues_of(me_);
+        all.push_back({"cups", cups_.size(), options_.most.cups});
+        all.push_back({"cups to settle", shelf_.most_unsettled(), options_.most.cups});
+        return all;
     }
     std::vector<cluster::address> members() const {
         std::vector<cluster::address> all;
@@ -261,7 +276,7 @@ class robot {
 
     // Those that nobody needs any more make room.
     bool make_room() {
-        if (cups_.size() < most_cups) return true;
+        if (cups_.size() < options_.most.cups) return true;
         auto oldest = cups_.end();
         for (auto at = cups_.begin(); at != cups_.end(); ++at) {
             bool const over = at->second.now == made_cup::state::fetched ||

@@ -14,14 +14,15 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
+#include "limits.hpp"
 #include "place.hpp"
 #include "rondo/cluster/token_ring.hpp"
 #include "rondo/core/task.hpp"
 #include "times.hpp"
+#include "view.hpp"
 
 namespace rondo::shop {
 
@@ -29,10 +30,10 @@ struct robot_options {
     std::uint32_t number = 0;
     std::vector<std::uint32_t> ring;  // in its order, this one first
     times patience;
+    limits most;
     cluster::ring_options tokens;
     clock::duration scoop{};  // how long it takes to fill in one item
-    // For who looks on: the ring, which is there as long as the robot runs.
-    std::function<void(cluster::token_ring const*)> shown{};
+    onlooker shown{};
 };
 
 // Until it is stopped.

@@ -41,7 +41,9 @@ class screen {
           election_(me_, peers(), epochs_, chosen.election) {}
 
     task<screen_tally> run() {
-        if (options_.shown) options_.shown(&election_);
+        if (options_.shown) {
+            options_.shown({[this] { return queues(); }, &me_.counts(), nullptr, &election_});
+        }
         auto receiving = spawn(*here_.where, me_.run());
         auto electing = spawn(*here_.where, election_.run());
         auto leading = spawn(*here_.where, lead_when_elected());
@@ -55,6 +57,8 @@ class screen {
         auto const led = co_await leading.join();
         electing.request_stop();
         auto const elected = co_await electing.join();
+        if (options_.shown) options_.shown({});
+        here_.log->info("{}", to_text(me_.counts()));
         me_.close();
         auto const received = co_await receiving.join();
         (void)led, (void)elected, (void)received;
@@ -74,6 +78,12 @@ class screen {
         cluster::peer_options o;
         o.jitter_seed = static_cast<std::uint32_t>(here_.random());
         return o;
+    }
+    std::vector<queue_view> queues() const {
+        std::vector<queue_view> all = queues_of(me_);
+        if (leader_ == nullptr) return all;
+        for (queue_view const& q : leader_->queues()) all.push_back(q);
+        return all;
     }
     std::vector<cluster::address> peers() const {
         std::vector<cluster::address> all;
@@ -141,9 +151,14 @@ class screen {
                 continue;
             }
             here_.log->info("screen {} leads, in term {}", options_.number, now.leader->term);
-            leader mine{
-                here_,          me_, election_, *now.leader, options_.patience, options_.screens,
-                options_.robots};
+            leader mine{here_,
+                        me_,
+                        election_,
+                        *now.leader,
+                        options_.patience,
+                        options_.most,
+                        options_.screens,
+                        options_.robots};
             leader_ = &mine;
             while (!over_ && election_.current() == now) {
                 auto const changed = co_await changes.changed_for(200ms);

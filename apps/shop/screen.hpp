@@ -12,15 +12,16 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
+#include "limits.hpp"
 #include "order.hpp"
 #include "place.hpp"
 #include "rondo/cluster/election.hpp"
 #include "rondo/core/task.hpp"
 #include "times.hpp"
+#include "view.hpp"
 
 namespace rondo::shop {
 
@@ -39,9 +40,9 @@ struct screen_options {
     std::string file;  // what the orders are from: its name
     std::vector<order_line> orders;
     times patience;
+    limits most;
     cluster::election_options election;
-    // For who looks on: who leads, as long as the screen runs.
-    std::function<void(cluster::election const*)> shown{};
+    onlooker shown{};
 };
 
 // Ends when all screens have.

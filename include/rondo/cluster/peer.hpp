@@ -97,6 +97,11 @@ class peer {
 
     peer_counts const& counts() const noexcept { return counts_; }
     member_run self() const noexcept { return self_; }
+    peer_options const& options() const noexcept { return options_; }
+    // Requests now; at most options().served_at_once.
+    std::size_t being_served() const noexcept { return being_served_; }
+    // Answers; at most options().remembered.
+    std::size_t remembered() const noexcept { return answered_.size(); }
 
   private:
     class question;

@@ -72,6 +72,7 @@ class OrderCoordination : public testing::Test {
     }
 
     OrderCoordinator& coordinator() { return *coordinator_; }
+    leading_context const& context() const { return *context_; }
 
   private:
     sim::world world_;
@@ -104,11 +105,16 @@ TEST_F(OrderCoordination, OrdersWaitInTheirOrderUntilARobotIsFree) {
 
 TEST_F(OrderCoordination, OneOrderTooManyIsAnsweredBusyAtOnce) {
     std::vector<answers> waiting;
-    for (std::size_t i = 0; i < OrderCoordinator::queue_bound; ++i) {
+    is_free(0);
+    for (std::size_t i = 0; i < limits{}.open_orders; ++i) {
         waiting.push_back(order(std::to_string(i)));
     }
-    answers full = order("one more");
+    auto given = taken_by(0);
+    ASSERT_TRUE(given);
+    answers full = order("one more");  // though one of them does not wait: it may come back
     EXPECT_EQ(answered(full), reply::busy);
+    coordinator().receive(FallenRobotActorMessage{0, std::move(given)});
+    EXPECT_EQ(context().waiting, limits{}.open_orders);
     for (answers& w : waiting) EXPECT_EQ(answered(w), reply::nonsense);  // not yet
 }
 

@@ -89,11 +89,10 @@ struct simulated_shop::member {
     member_id id;
     sim::node node;
     sim::sqlite_vfs files;
-    cluster::token_ring const* ring = nullptr;    // of a robot that is up
-    cluster::election const* election = nullptr;  // of a screen that is up
-    std::uint64_t changes_seen = 0;               // of its disk
-    bool ended = false;                           // a screen that is not to be started again
-    bool over = false;                            // its program is
+    view shown;                      // while it is up
+    std::uint64_t changes_seen = 0;  // of its disk
+    bool ended = false;              // a screen that is not to be started again
+    bool over = false;               // its program is
     std::size_t lines_done = 0;
     time_point starts_at = time_point::max();
     time_point resumes_at = time_point::max();
@@ -153,6 +152,7 @@ void simulated_shop::draw_plan() {
         stock_.push_back({names[i], static_cast<std::int64_t>(300 + random_.below(1500)), 1250});
     }
     scoop_ = random_.between(0ms, 200ms);
+    if (random_.chance(0.3)) most_.open_orders = 1 + random_.below(2);
     auto const robots = static_cast<std::uint32_t>(1 + random_.below(4));
     auto const screens = static_cast<std::uint32_t>(1 + random_.below(3));
     for (std::uint32_t r = 0; r < robots; ++r) robots_.push_back(r);
@@ -214,6 +214,7 @@ task<void> simulated_shop::live(member_id id, sim::node* self) {
         o.sold = stock_;
         o.rejection = 0.05;
         o.authorisation = 15s;
+        o.shown = [&m](view v) { m.shown = std::move(v); };
         co_await run_gateway(here, o);
     } else if (is_robot(id)) {
         robot_options o;
@@ -221,7 +222,8 @@ task<void> simulated_shop::live(member_id id, sim::node* self) {
         o.ring = robots_;
         o.tokens.linger = 50ms;
         o.scoop = scoop_;
-        o.shown = [&m](cluster::token_ring const* r) { m.ring = r; };
+        o.most = most_;
+        o.shown = [&m](view v) { m.shown = std::move(v); };
         co_await run_robot(here, o);
     } else {
         screen_options o;
@@ -232,10 +234,10 @@ task<void> simulated_shop::live(member_id id, sim::node* self) {
         o.file = "orders";
         o.orders = orders_[id];
         o.patience.screen_gone = 3s;  // so that orders are taken over from screens that come back
-        o.shown = [&m](cluster::election const* e) { m.election = e; };
+        o.most = most_;
+        o.shown = [&m](view v) { m.shown = std::move(v); };
         screen_tally const tally = co_await run_screen(here, o);
         (void)tally;
-        m.election = nullptr;
         m.ended = m.over = self->is_up();  // or it has failed in this turn
     }
 }
@@ -243,8 +245,7 @@ task<void> simulated_shop::live(member_id id, sim::node* self) {
 void simulated_shop::start(member& m) {
     m.starts_at = time_point::max();
     if (m.ended || (m.node.is_up() && !m.over)) return;
-    m.ring = nullptr;
-    m.election = nullptr;
+    m.shown = {};
     m.places.clear();
     if (m.node.is_up()) m.node.crash();
     m.over = false;
@@ -298,8 +299,7 @@ void simulated_shop::run_for(clock::duration span) {
             // One that ended by itself, as its disk failed, is started again by who looks after it.
             bool const waits = m->starts_at != time_point::max();
             if (m->node.is_up() || waits) continue;
-            m->ring = nullptr;
-            m->election = nullptr;
+            m->shown = {};
             m->starts_at = world_.now() + 500ms;
         }
         (void)world_.run_for(std::min<clock::duration>(step_of_checks, end - world_.now()));
@@ -317,15 +317,15 @@ simulated_shop::member& simulated_shop::pick(bool (*of_kind)(member_id)) {
 
 simulated_shop::member* simulated_shop::leading() {
     for (auto& [id, m] : members_) {
-        if (m->node.is_up() && m->election != nullptr && m->election->leads()) return m.get();
+        if (m->node.is_up() && m->shown.election != nullptr && m->shown.election->leads())
+            return m.get();
     }
     return nullptr;
 }
 
 void simulated_shop::crash(member& m) {
     if (m.node.is_up()) m.node.crash();
-    m.ring = nullptr;
-    m.election = nullptr;
+    m.shown = {};
     m.starts_at = world_.now() + random_.between(0ms, 3s);
 }
 
@@ -420,6 +420,7 @@ void simulated_shop::check() {
     }
     check_tokens();
     check_leaders();
+    check_queues();
 }
 
 // Read again only when something was written.
@@ -521,8 +522,8 @@ void simulated_shop::check_journal(member& m) {
 void simulated_shop::check_tokens() {
     std::set<std::pair<std::string, cluster::generation>> held;
     for (auto& [id, m] : members_) {
-        if (!m->node.is_up() || m->ring == nullptr) continue;
-        for (cluster::token_view const& t : m->ring->tokens()) {
+        if (!m->node.is_up() || m->shown.ring == nullptr) continue;
+        for (cluster::token_view const& t : m->shown.ring->tokens()) {
             bool const holds =
                 t.state == cluster::token_state::here || t.state == cluster::token_state::taken;
             if (holds && !held.insert({t.name, t.place.gen}).second) {
@@ -537,8 +538,8 @@ void simulated_shop::check_tokens() {
 
 void simulated_shop::check_leaders() {
     for (auto& [id, m] : members_) {
-        if (!m->node.is_up() || m->election == nullptr) continue;
-        cluster::leadership const now = m->election->current();
+        if (!m->node.is_up() || m->shown.election == nullptr) continue;
+        cluster::leadership const now = m->shown.election->current();
         if (!now.leader) continue;
         if (*now.leader < followed_[id]) violate("I5: " + name_of(id) + " follows a lower epoch");
         followed_[id] = *now.leader;
@@ -546,6 +547,17 @@ void simulated_shop::check_leaders() {
         cluster::member_run const run{id, m->node.starts()};
         if (leaders_.try_emplace(*now.leader, run).first->second != run) {
             violate("I5: an epoch has two leaders");
+        }
+    }
+}
+
+void simulated_shop::check_queues() {
+    for (auto& [id, m] : members_) {
+        if (!m->node.is_up() || !m->shown.queues) continue;
+        for (queue_view const& q : m->shown.queues()) {
+            if (q.length <= q.bound) continue;
+            violate("I8: " + name_of(id) + " has " + std::to_string(q.length) + " " + q.name +
+                    ", the bound is " + std::to_string(q.bound));
         }
     }
 }
@@ -564,8 +576,8 @@ void simulated_shop::check_quiet() {
                [&](sqlite3_stmt* s) { left[reader::text(s, 0)] = reader::number(s, 1); });
     if (!read) violate("the ledger cannot be read");
     for (auto& [id, m] : members_) {
-        if (m->ring == nullptr) continue;
-        for (cluster::token_view const& t : m->ring->tokens()) {
+        if (m->shown.ring == nullptr) continue;
+        for (cluster::token_view const& t : m->shown.ring->tokens()) {
             if (t.state == cluster::token_state::elsewhere) continue;
             auto const c = container::read(t.content);
             if (c && c->left() > left[t.name]) {

@@ -10,8 +10,8 @@
 //   I5  an epoch has one leader; what a screen follows does not fall
 //   I6  in the end, when a leader has told what is left, no token shows more than the ledger has
 //   I7  what a screen was told is in the ledger, also after crashes; steps are only added to it
+//   I8  every queue is within its bound, also where that is small
 //   I9  once faults stop every order ends within `bound`
-// (I8, bounds of queues, is asserted where the queues are.)
 #pragma once
 
 #include <chrono>
@@ -110,6 +110,7 @@ class simulated_shop {
     void check_journal(member& m);
     void check_tokens();
     void check_leaders();
+    void check_queues();
     void check_quiet();
     void violate(std::string what);
     void note(std::string const& what) const;
@@ -121,6 +122,7 @@ class simulated_shop {
     sim::network network_;
     stock stock_;
     clock::duration scoop_{};
+    limits most_;
     std::vector<std::uint32_t> robots_;
     std::vector<std::uint32_t> screens_;
     std::map<member_id, std::vector<order_line>> orders_;
