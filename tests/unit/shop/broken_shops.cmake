@@ -5,7 +5,7 @@
 # of a library), so that all of them take less than a minute. Left out with sanitizers: they prove the
 # checks of the simulation, not its use of memory.
 
-set(within 400)  # seeds; most are caught by the first ten
+set(within 1000)  # seeds; most are caught by the first ten
 
 if(CMAKE_CXX_FLAGS MATCHES "-fsanitize")
   return()

@@ -62,9 +62,9 @@ class trace_sink final : public spdlog::sinks::base_sink<spdlog::details::null_m
 }  // namespace
 
 char const* describe(fault f) noexcept {
-    constexpr std::array names{"crash gateway", "crash robot",    "crash screen",
-                               "crash leader",  "crash in write", "failing sync",
-                               "pause",         "one-way cut",    "cut off"};
+    constexpr std::array names{"crash gateway",   "crash robot",  "crash screen", "crash leader",
+                               "crash in write",  "failing sync", "pause",        "one-way cut",
+                               "cut from leader", "cut off"};
     static_assert(names.size() == faults);
     return names[static_cast<std::size_t>(f)];
 }
@@ -345,6 +345,7 @@ void simulated_shop::apply_fault() {
             m = &pick(is_screen);
             break;
         case fault::crash_leader:
+        case fault::cut_from_leader:
             m = leading();
             break;
         case fault::crash_in_write:
@@ -371,6 +372,9 @@ void simulated_shop::apply_fault() {
             break;
         case fault::cut_one_way:
             network_.cut(host_of(m->id), host_of(pick(anybody).id));
+            break;
+        case fault::cut_from_leader:
+            network_.cut(host_of(m->id), host_of(pick(is_screen).id));
             break;
         case fault::cut_off:
             for (auto& [id, other] : members_) {

@@ -48,9 +48,10 @@ enum class fault : std::uint8_t {
     sync_fails,
     pause,
     cut_one_way,
-    cut_off,  // one member from all others
+    cut_from_leader,  // a screen does not hear it any more: two of them lead
+    cut_off,          // one member from all others
 };
-inline constexpr std::size_t faults = 9;
+inline constexpr std::size_t faults = 10;
 char const* describe(fault f) noexcept;
 
 struct simulation_result {
