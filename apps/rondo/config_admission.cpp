@@ -67,6 +67,7 @@ void read_deadline(config_reader& r, toml::node const& n, admission_settings& s)
     }
     read_duration(r, *t, "default", s.deadline_default);
     read_duration(r, *t, "max", s.deadline_max);
+    read_duration(r, *t, "reserve", s.deadline_reserve);
     if (s.deadline_default != clock::duration::max() && s.deadline_default > s.deadline_max) {
         r.report(*t->get("default"), "'default' is more than 'max'", "make it less");
     }

@@ -34,6 +34,8 @@ constexpr auto table = std::to_array<key_info>({
      "where a request says how long it may wait: 250ms, 2s, or a number of milliseconds"},
     {"[admission.deadline]", "default", "duration", "no limit", "for those that do not say"},
     {"[admission.deadline]", "max", "duration", "no limit", "for those that say more"},
+    {"[admission.deadline]", "reserve", "duration", "none",
+     "of that time, what an answer takes: who is not let in so long before is refused"},
 
     {"[tenants]", "key", "list of sources", "[\"address\"]",
      "who a request is of: the first of these that it has"},

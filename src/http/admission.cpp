@@ -224,6 +224,7 @@ task<std::expected<admission::stay, refused>> admission::admit(request r, task<v
         auto const s = settings();
         if (s->turns) key = r.tenant;
         how = s->cost;
+        if (r.deadline != time_point::max()) r.deadline -= s->deadline_reserve;
     }
     auto at_once = gate_.try_acquire(key, r.cost);
     if (at_once) {

@@ -17,7 +17,9 @@
 // Deadline       of a request: what its field says (deadline_header: "250ms", "2s", or a number of
 //                milliseconds), at most deadline_max; deadline_default without. It is about the
 //                wait: who has not been let in by then is told so at that moment, and never gets to
-//                the handler. Who has been may take as long as the handler does.
+//                the handler. Who has been may take as long as the handler does. deadline_reserve
+//                is what an answer usually takes: who is let in later than so long before its
+//                deadline would be answered too late, and is told instead, at that moment.
 // Refusals       refuse() makes an answer of the reason. By default: 429 tenant_full and evicted,
 //                503 full, draining and waited_too_long, all with Retry-After; 504 expired.
 // Gone           a client that closes its connection while it waits, or its side of it, leaves the
@@ -85,6 +87,7 @@ struct admission_settings {
     std::string deadline_header = {};  // "": none
     clock::duration deadline_default = clock::duration::max();
     clock::duration deadline_max = clock::duration::max();
+    clock::duration deadline_reserve{};
     // A tenant that has had no request for so long may leave the ledger. Cannot be changed later.
     clock::duration idle_time = std::chrono::minutes{10};
     std::function<refusal_answer(refusal const&)> refuse = usual_refusal;

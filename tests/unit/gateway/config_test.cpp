@@ -66,6 +66,22 @@ TEST(Config, TakesOneAddressToListenAtOrSeveral) {
     EXPECT_EQ(c.servers[1].name, "both");
 }
 
+TEST(Config, ReadsDeadlinesOfAdmission) {
+    config const c = good(R"(
+        [admission]
+        max_in_flight = 36
+        deadline = { header = "x-timeout", default = "2s", max = "10s", reserve = "80ms" }
+        [[server]]
+        listen = "127.0.0.1:8080"
+        serve = "site"
+    )");
+    ASSERT_TRUE(c.admission);
+    EXPECT_EQ(c.admission->deadline_header, "x-timeout");
+    EXPECT_EQ(c.admission->deadline_default, 2s);
+    EXPECT_EQ(c.admission->deadline_max, 10s);
+    EXPECT_EQ(c.admission->deadline_reserve, 80ms);
+}
+
 TEST(Config, TakesForwardInEveryForm) {
     using list = std::vector<backend>;
     EXPECT_EQ(backends("'a:1'"), (list{{{"a", 1}, 1}}));

@@ -116,6 +116,31 @@ TEST_F(AdmissionByHand, TellsAtTheDeadlineAndNotWhenTheTurnComes) {
     EXPECT_EQ(a.stats().queued, 0U);
 }
 
+TEST_F(AdmissionByHand, TellsSoLongBeforeTheDeadlineAsAnAnswerTakes) {
+    auto s = room_for(1);
+    s.deadline_reserve = 80ms;
+    admission a{s, 1, 8, &loop.timers()};
+    caller in;
+    caller late;
+    caller hopeless;
+    caller patient;
+    come(a, in, "acme", 10ms);  // there is room: nobody is refused for what may be
+    EXPECT_TRUE(in.in());
+    time_point const came = loop.now();
+    come(a, late, "zeta", 250ms);
+    come(a, hopeless, "zeta", 80ms);
+    come(a, patient, "zeta", clock::duration::max() - loop.now().time_since_epoch());
+    loop.advance(1s);
+    EXPECT_EQ(late.got->error(), refused::expired);
+    EXPECT_EQ(late.at, came + 170ms);
+    EXPECT_EQ(hopeless.got->error(), refused::expired);
+    EXPECT_EQ(hopeless.at, came);
+    EXPECT_TRUE(patient.waits());
+    in.got.reset();
+    loop.run_ready();
+    EXPECT_TRUE(patient.in());
+}
+
 TEST_F(AdmissionByHand, AWaitThatIsTooLongIsNotTheFaultOfADeadline) {
     auto s = room_for(1);
     s.limits.max_wait = 20ms;
