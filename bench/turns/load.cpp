@@ -1,0 +1,164 @@
+#include "load.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <random>
+#include <utility>
+
+#include "callers.hpp"
+
+namespace rondo::bench {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+// For those under way when nothing more is offered.
+constexpr clock::duration for_the_last = 2s;
+
+std::string request_of(std::string const& tenant, clock::duration patience) {
+    std::string text = "GET / HTTP/1.1\r\nhost: u\r\nx-tenant: " + tenant + "\r\n";
+    if (patience != clock::duration::max()) {
+        text += "x-timeout: " + std::to_string(patience / 1ms) + "\r\n";
+    }
+    return text + "\r\n";
+}
+
+clock::duration in_seconds(double s) {
+    return std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>{s});
+}
+
+// When which tenant asks.
+class arrivals {
+  public:
+    struct arrival {
+        clock::duration due;
+        std::uint32_t tenant;
+    };
+
+    explicit arrivals(load const& l) : load_(l) {
+        double total = 0;
+        for (tenant_load const& t : l.tenants) sums_.push_back(total += t.rate);
+        step();
+    }
+
+    bool ended() const { return at_ > load_.seconds; }
+    arrival next() {
+        double const pick = std::uniform_real_distribution<double>{0, sums_.back()}(random_);
+        auto const found = std::ranges::upper_bound(sums_, pick) - sums_.begin();
+        arrival const a{in_seconds(at_),
+                        static_cast<std::uint32_t>(std::min<std::ptrdiff_t>(
+                            found, static_cast<std::ptrdiff_t>(sums_.size()) - 1))};
+        step();
+        return a;
+    }
+    clock::duration due() const { return in_seconds(at_); }
+
+  private:
+    void step() {
+        double const rate = sums_.back() * (load_.times ? load_.times(at_) : 1.0);
+        at_ += std::exponential_distribution<double>{rate}(random_);
+    }
+
+    load const& load_;
+    std::vector<double> sums_;
+    std::mt19937_64 random_{42};
+    double at_ = 0;
+};
+
+class generator {
+  public:
+    generator(std::uint16_t port, load const& l) : callers_(port), arrivals_(l) {
+        for (tenant_load const& t : l.tenants) {
+            requests_.push_back(request_of(t.name, l.patience));
+        }
+        out_.all.reserve(1'000'000);
+    }
+
+    outcome run() {
+        begin_ = clock::now();
+        while (!arrivals_.ended()) {
+            send_those_due();
+            time_point const until = arrivals_.ended() ? clock::now() : begin_ + arrivals_.due();
+            note(callers_.wait(until));
+        }
+        time_point const end = clock::now() + for_the_last;
+        while (callers_.asking() != 0 && clock::now() < end) note(callers_.wait(end));
+        for (std::uint32_t who = 0; who < asked_.size(); ++who) {
+            if (asked_[who].waits) note_one(who, 0);
+        }
+        out_.connections = callers_.made();
+        return std::move(out_);
+    }
+
+  private:
+    struct asked {
+        arrivals::arrival what;
+        bool waits = false;
+    };
+
+    // A few at a time, so that answers are not left lying for long.
+    void send_those_due() {
+        time_point const now = clock::now();
+        for (int i = 0; i < 8 && !arrivals_.ended() && begin_ + arrivals_.due() <= now; ++i) {
+            arrivals::arrival const a = arrivals_.next();
+            out_.lateness.record(now - (begin_ + a.due));
+            auto const who = callers_.find_free();
+            if (!who) {
+                out_.all.push_back({a.tenant, 0, a.due, {}});
+                continue;
+            }
+            if (asked_.size() <= *who) asked_.resize(*who + 1);
+            asked_[*who] = {a, true};
+            callers_.ask(*who, requests_[a.tenant]);
+        }
+    }
+
+    void note(std::span<callers::answer const> answers) {
+        for (callers::answer const& a : answers) note_one(a.who, a.status);
+    }
+    void note_one(std::uint32_t who, int status) {
+        asked& a = asked_[who];
+        a.waits = false;
+        out_.all.push_back(
+            {a.what.tenant, status, a.what.due, clock::now() - (begin_ + a.what.due)});
+    }
+
+    callers callers_;
+    arrivals arrivals_;
+    std::vector<std::string> requests_;
+    std::vector<asked> asked_;  // by connection
+    time_point begin_{};
+    outcome out_;
+};
+
+}  // namespace
+
+outcome offer(std::uint16_t port, load const& l) { return generator{port, l}.run(); }
+
+std::uint64_t saturate(std::uint16_t port, std::size_t clients, double seconds) {
+    callers all{port};
+    std::string const request = request_of("one", clock::duration::max());
+    time_point const end = clock::now() + in_seconds(seconds);
+    for (std::size_t i = 0; i < clients; ++i) all.ask(*all.find_free(), request);
+    std::uint64_t served = 0;
+    while (clock::now() < end) {
+        for (callers::answer const& a : all.wait(end)) {
+            if (a.status == 200) ++served;
+            all.ask(*all.find_free(), request);
+        }
+    }
+    return served;
+}
+
+int ask_once(std::uint16_t port, std::string const& target) {
+    callers one{port};
+    std::string const request = "GET " + target + " HTTP/1.1\r\nhost: u\r\n\r\n";
+    one.ask(*one.find_free(), request);
+    for (;;) {
+        auto const answers = one.wait(clock::now() + 1s);
+        if (!answers.empty()) return answers.front().status;
+    }
+}
+
+}  // namespace rondo::bench
