@@ -278,7 +278,8 @@ function(rondo_examples module)
   endforeach()
 endfunction()
 
-# Each bench is a program of Google Benchmark; `benches` builds them all, the default target none.
+# Each bench is a program with a main() of its own (bench/support); of Google Benchmark it has what keeps
+# the compiler from leaving work out. `benches` builds them all, the default target none.
 function(rondo_benches module)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINKS")
   foreach(name IN LISTS arg_UNPARSED_ARGUMENTS)
@@ -287,7 +288,7 @@ function(rondo_benches module)
     rondo_compile_like_ours(${target})
     set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name})
     target_link_libraries(${target} PRIVATE
-      rondo::${module} ${arg_LINKS} benchmark::benchmark benchmark::benchmark_main)
+      rondo::${module} ${arg_LINKS} benchmark::benchmark)
     add_dependencies(benches ${target})
   endforeach()
 endfunction()
