@@ -224,7 +224,7 @@ TEST(RuntimeWatchdog, NamesATaskThatHoldsItsWorker) {
     EXPECT_NE(report.task.find("hold_the_worker"), std::string::npos) << report.task;
 }
 
-// A worker that sleeps is not woken by the clock: real time has to pass to see that.
+// A worker that sleeps is not woken by the clock.
 TEST(RuntimeIdle, NobodyWakesUpForNothing) {
     runtime rt{{.workers = 3}};
     rt.block_on(nothing());
@@ -233,12 +233,13 @@ TEST(RuntimeIdle, NobodyWakesUpForNothing) {
         for (auto const& w : rt.measure().workers) sum += w.parks;
         return sum;
     };
-    // Until all have gone to sleep.
     std::uint64_t before = 0;
     do {
         before = parks();
+        // In real time: a worker goes to sleep when it has looked around for long enough.
         std::this_thread::sleep_for(20ms);
     } while (before < 3 || before != parks());
+    // In real time: so would the clock wake it.
     std::this_thread::sleep_for(50ms);
     EXPECT_EQ(parks(), before);
 }

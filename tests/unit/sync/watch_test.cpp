@@ -431,6 +431,26 @@ TEST(Watch, AnExceptionOfThePredicateGoesToItsCaller) {
     EXPECT_TRUE(tx.send(2)) << "nothing is left locked";
 }
 
+TEST(Watch, AWaitForThatLosesAWhenAnyHasSeenWhatCameMeanwhileAndNothingElse) {
+    manual_loop loop;
+    auto [tx, rx] = channel(0);
+    notify other;
+    auto t = spawn(loop, [](watch::receiver<int>& r, notify& n) -> task<std::size_t> {
+        auto const first = co_await when_any(wait_for_more_than(r, 5), n.notified());
+        co_return first.index();
+    }(rx, other));
+    loop.run_ready();
+    EXPECT_TRUE(tx.send(1));
+    loop.run_ready();
+    EXPECT_EQ(rx.has_changed(), false);
+    other.notify_one();
+    loop.run_ready();
+    EXPECT_EQ(t.blocking_join().value(), 1U);
+    EXPECT_EQ(*rx.borrow(), 1) << "the value is still there";
+    EXPECT_TRUE(tx.send(9));
+    EXPECT_EQ(rx.has_changed(), true);
+}
+
 TEST(Watch, WaitForHasOneLimitForAllItsWaits) {
     manual_loop loop;
     auto [tx, rx] = channel(0);
