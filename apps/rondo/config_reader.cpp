@@ -52,17 +52,15 @@ std::error_code cannot_read(std::filesystem::path const& p, int flags) {
 }  // namespace
 
 void config_reader::report(position at, std::string problem, std::string advice) {
-    found_.push_back({at, std::move(problem), std::move(advice)});
+    auto const later = std::ranges::upper_bound(found_, at, {}, &diagnostic::at);
+    found_.insert(later, {at, std::move(problem), std::move(advice)});
 }
 
 void config_reader::report(toml::node const& at, std::string problem, std::string advice) {
     report(where(at), std::move(problem), std::move(advice));
 }
 
-std::vector<diagnostic> config_reader::take() {
-    std::ranges::stable_sort(found_, {}, &diagnostic::at);
-    return std::move(found_);
-}
+std::vector<diagnostic> config_reader::take() { return std::move(found_); }
 
 position config_reader::where(toml::node const& n) {
     return {n.source().begin.line, n.source().begin.column};
