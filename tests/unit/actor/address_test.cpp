@@ -91,6 +91,26 @@ TEST_F(ActorAddress, ATellerThatWaitsTooLongHasItsMessageBack) {
     go.notify_one();
 }
 
+TEST_F(ActorAddress, ADeadlineEndsATellAndAnAskLikeADurationThatEndsThen) {
+    auto [numbers, life] = actor::spawn<counter>(loop, {.mailbox = 1});
+    notify go;
+    EXPECT_TRUE(numbers.try_tell(wait_until{&go}));
+    loop.run_ready();
+    EXPECT_TRUE(numbers.try_tell(add{1}));
+    time_point const then = loop.timers().now() + 10ms;
+    auto telling = spawn(loop, [](counter_address to, time_point d) -> task<int> {
+        auto const told = co_await to.tell_until(add{9}, d);
+        co_return !told && told.error().why == tell_error::timed_out ? told.error().value.n : 0;
+    }(numbers, then));
+    auto asking = spawn(loop, numbers.ask_until(total{}, then));
+    loop.advance(9ms);
+    EXPECT_FALSE(telling.ended() || asking.ended());
+    loop.advance(1ms);
+    EXPECT_EQ(*telling.blocking_join(), 9);
+    EXPECT_EQ(asking.blocking_join()->error(), ask_error::timed_out);
+    go.notify_one();
+}
+
 TEST_F(ActorAddress, AnAskThatTakesTooLongTimesOutAndItsAnswerGoesNowhere) {
     auto [numbers, life] = actor::spawn<counter>(loop);
     notify go;

@@ -15,6 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using actor::ask_error;
+using actor::tell_error;
 using test::add;
 using test::counter;
 using test::fail;
@@ -37,6 +38,24 @@ TEST(ActorThreads, NothingThatManyTellIsLostOrDoubled) {
     EXPECT_EQ(numbers.blocking_ask(total{}), tellers * messages);
     life.drain();
     EXPECT_EQ(life.blocking_join()->received, tellers * messages + 1U);
+}
+
+TEST(ActorThreads, ABlockingTellHasALimit) {
+    runtime pool{{.workers = 1}};
+    notify go;
+    auto [numbers, life] = actor::spawn<counter>(pool.anywhere(), {.mailbox = 1});
+    EXPECT_TRUE(numbers.blocking_tell(wait_until{&go}));
+    EXPECT_TRUE(numbers.blocking_tell(add{1}));  // when the first one was taken
+    auto const late = numbers.blocking_tell_for(add{2}, 1ms);
+    auto const too_late = numbers.blocking_tell_until(add{3}, clock::now());
+    go.notify_one();
+    ASSERT_FALSE(late || too_late);
+    EXPECT_EQ(late.error().why, tell_error::timed_out);
+    EXPECT_EQ(late.error().value.n, 2);
+    EXPECT_EQ(too_late.error().value.n, 3);
+    EXPECT_EQ(numbers.blocking_ask_until(total{}, time_point::max()), 1);
+    life.drain();
+    EXPECT_TRUE(life.blocking_join());
 }
 
 TEST(ActorThreads, ABlockingAskHasALimit) {
