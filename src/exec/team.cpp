@@ -11,8 +11,7 @@
 //
 // Invariants
 //   I1  a sleeper, and a job that any worker may run, imply a searcher; or that the job is next_,
-//   or
-//       the only one in the own queue, of a worker that is between two turns. Whoever posts a job
+//       or the only one in the own queue, of a worker that is between two turns. Whoever posts one
 //       looks for sleepers (intake.cpp, I1 and I2), and so does a worker that begins a turn with
 //       others waiting in its queue: next_ and give_way() need not.
 //   I2  a letter in the inbox implies that its worker is up, or that its driver was un-parked
