@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstddef>
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -15,6 +17,7 @@
 #include "rondo/core/with_timeout.hpp"
 #include "support/manual_loop.hpp"
 #include "support/permits.hpp"
+#include "support/stack_gauge.hpp"
 
 namespace rondo {
 namespace {
@@ -110,6 +113,16 @@ class Abandon : public testing::Test {
         for (;;) co_await yield();
     }
 
+    task<void> nest(int levels, test::stack_gauge* depth) {
+        test::marks_its_end const here{*depth};
+        if (levels > 0) {
+            co_await nest(levels - 1, depth);
+        } else {
+            permits::permit const p = co_await gate.acquire();
+        }
+        log.emplace_back("never");
+    }
+
     std::vector<std::string> log;
     permits gate{0};
     machine m;
@@ -151,6 +164,20 @@ TEST_F(Abandon, EndsBranchesAndWhatHasADeadline) {
     EXPECT_EQ(log.size(), 4U);
     for (std::string const& line : log) EXPECT_NE(line.substr(0, 5), "never");
     EXPECT_FALSE(gate.awaited());
+}
+
+// It recurses, unlike a stop: so many levels have to fit on a thread's stack, whatever the build.
+TEST_F(Abandon, AChainOfTenThousandTasksTakesLittleStack) {
+    constexpr std::size_t levels = 10'000;
+    test::stack_gauge depth;
+    auto t = spawn(m, nest(levels, &depth));
+    m.run_ready();
+    m.lose_power();
+    EXPECT_FALSE(t.blocking_join().has_value());
+    EXPECT_EQ(depth.marks(), levels + 1);
+    EXPECT_LT(depth.span() / levels, 400U) << "bytes a level";
+    std::printf("[  measured] %zu bytes of stack for each task that awaits another\n",
+                depth.span() / levels);
 }
 
 TEST_F(Abandon, WhatWasGrantedButNotTakenGoesToTheNextInLine) {
