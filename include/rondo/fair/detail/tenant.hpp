@@ -89,7 +89,9 @@ struct filing {
 };
 
 // By its own hook a tenant is in one of the lists of turns, as a timer_node in its wheel of rounds.
-class tenant : public list_hook<tenant>, public timer_node {
+// What each task needs stands together, and what few need after it: with many tenants a task costs
+// as much as the cache lines of its tenant that it touches.
+class tenant : public timer_node, public list_hook<tenant> {
   public:
     explicit tenant(std::uint32_t weight) noexcept : weight_(weight) {}
 
@@ -97,31 +99,8 @@ class tenant : public list_hook<tenant>, public timer_node {
     backlog const& tasks() const noexcept { return tasks_; }
     // When it last became active, as a number that grows.
     std::uint64_t active_since() const noexcept { return active_since_; }
-
-    // What the limits count: queued, handed to a consumer that has not taken it yet, and promised
-    // to producers that wait.
-    std::size_t occupied = 0;
-    // Of a gate: permits that it has, and callers that wait for one of these, not for their turn.
-    std::size_t in_flight = 0;
-    backlog held_back;
     // What it has queued in all.
     std::uint64_t load() const noexcept { return tasks_.cost() + held_back.cost(); }
-
-    door* waiting_room = nullptr;  // of producers, once one has waited
-    backpressure when_full = backpressure::reject;
-
-    struct {
-        double sum = 0;  // of what was served
-        std::uint32_t epoch = 0;
-        bool listed = false;
-    } rank;        // for ranking
-    filing filed;  // for load_heap
-    struct {
-        tenant* above = nullptr;
-        tenant* beside = nullptr;
-        tenant* below = nullptr;
-        bool filed = false;
-    } heap;
 
   private:
     friend class turns;
@@ -144,6 +123,29 @@ class tenant : public list_hook<tenant>, public timer_node {
     std::uint32_t weight_;
     std::uint32_t holds_ = 0;
     place place_ = place::nowhere;
+
+  public:
+    backpressure when_full = backpressure::reject;
+    // What the limits count: queued, handed to a consumer that has not taken it yet, and promised
+    // to producers that wait.
+    std::size_t occupied = 0;
+    door* waiting_room = nullptr;  // of producers, once one has waited
+    struct {
+        double sum = 0;  // of what was served
+        std::uint32_t epoch = 0;
+        bool listed = false;
+    } rank;  // for ranking
+
+    // Of a gate: permits that it has, and callers that wait for one of these, not for their turn.
+    std::size_t in_flight = 0;
+    backlog held_back;
+    filing filed;  // for load_heap
+    struct {
+        tenant* above = nullptr;
+        tenant* beside = nullptr;
+        tenant* below = nullptr;
+        bool filed = false;
+    } heap;
 };
 
 }  // namespace rondo::fair::detail
