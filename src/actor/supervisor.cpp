@@ -19,6 +19,12 @@ char const* describe(end_of_life why) noexcept {
     return "unknown";
 }
 
+supervisor::supervisor(executor& where, when_one_gives_up then, when_one_fails who)
+    : where_(where),
+      then_(then),
+      fate_(who == when_one_fails::all_begin_again ? std::make_shared<detail::shared_fate>()
+                                                   : nullptr) {}
+
 supervisor::~supervisor() {
     for (auto const& c : children_) {
         RONDO_ASSERT(c->life.has_ended(), "a supervisor is joined before it goes");

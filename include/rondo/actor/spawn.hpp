@@ -36,6 +36,7 @@
 
 #include "rondo/actor/address.hpp"
 #include "rondo/actor/detail/letter.hpp"
+#include "rondo/actor/detail/shared_fate.hpp"
 #include "rondo/actor/message.hpp"
 #include "rondo/actor/restarts.hpp"
 #include "rondo/core/executor.hpp"
@@ -53,6 +54,8 @@ struct options {
     actor::restarts restarts{};
     // Called on the actor's executor; must not throw.
     std::function<void(std::exception_ptr, after_failure)> failed{};
+    // With whom it begins again, as a supervisor has it.
+    std::shared_ptr<detail::shared_fate> fate{};
 };
 
 // How an actor ended that was not stopped.
@@ -116,14 +119,23 @@ class life {
         restart_limit limit{options_.restarts};
         for (;;) {
             std::exception_ptr failure;
+            std::optional<cancellation_token> generation;
+            bool replaced = false;
+            if (options_.fate) generation = options_.fate->generation();
             try {
-                co_await receive_all();
+                if (generation) {
+                    replaced = co_await receive_until_replaced(*generation);
+                } else {
+                    co_await receive_all();
+                }
             } catch (...) {
                 failure = std::current_exception();
             }
             std::optional<clock::duration> delay;
+            if (replaced) delay = clock::duration{0};
             if (failure) {
                 delay = limit.next(here.timers().now());
+                if (delay && generation) options_.fate->end(*generation);
                 report(failure, delay ? after_failure::begins_again : after_failure::gives_up,
                        *here.where);
             }
@@ -145,6 +157,13 @@ class life {
                 std::visit([&actor](auto& it) { return deliver(actor, it); }, *next);
             if (rest) co_await std::move(*rest);
         }
+    }
+
+    // True: another of its generation has failed. What it was receiving is lost, as with a stop.
+    task<bool> receive_until_replaced(cancellation_token generation) {
+        auto bounded = generation.run_until_cancelled(receive_all());
+        auto const received = co_await std::move(bounded);
+        co_return !received;
     }
 
     A make() {

@@ -8,7 +8,10 @@
 //   for (actor::obituary const& o : co_await shop.join()) log(o.name, o.why);
 //
 // Guarantee      an actor that fails is begun again as its own `restarts` say, and the others do
-//                not notice. When it gives up, the others go on, or all are stopped: as chosen.
+//                not notice; or all are begun again with it, with new objects and the mailboxes
+//                they have, at once and whatever their own `restarts` say. A message that one of
+//                them was receiving is lost, and who asked hears `unanswered`.
+//                When one gives up, the others go on, or all are stopped: as chosen.
 // Drain, stop    of all actors, in the order in which they were started; one that is started
 //                afterwards is drained or stopped at once.
 // Join           ends when no actor is left, and says how each ended, in the order of their start;
@@ -41,6 +44,7 @@
 namespace rondo::actor {
 
 enum class when_one_gives_up : std::uint8_t { others_go_on, stop_all };
+enum class when_one_fails : std::uint8_t { it_begins_again, all_begin_again };
 
 enum class end_of_life : std::uint8_t { drained, gave_up, stopped };
 
@@ -61,8 +65,8 @@ struct report {
 
 class supervisor {
   public:
-    explicit supervisor(executor& where, when_one_gives_up then = when_one_gives_up::others_go_on)
-        : where_(where), then_(then) {}
+    explicit supervisor(executor& where, when_one_gives_up then = when_one_gives_up::others_go_on,
+                        when_one_fails who = when_one_fails::it_begins_again);
     ~supervisor();
     supervisor(supervisor const&) = delete;
     supervisor& operator=(supervisor const&) = delete;
@@ -72,6 +76,7 @@ class supervisor {
     requires std::invocable<Make&> || std::invocable<Make&, address_of<A>>
     address_of<A> start(std::string name, Make make, options chosen = {}) {
         watch_failures(chosen);
+        chosen.fate = fate_;
         spawned<A> one = spawn<A>(where_, std::move(make), std::move(chosen), stop_.token());
         add(std::move(name), std::move(one.life));
         return std::move(one.address);
@@ -109,6 +114,7 @@ class supervisor {
 
     executor& where_;
     when_one_gives_up const then_;
+    std::shared_ptr<detail::shared_fate> const fate_;  // null: each has its own
     stop_source stop_;
     mutable short_lock lock_;
     std::vector<child_ptr> children_;  // under the lock

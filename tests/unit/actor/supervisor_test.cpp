@@ -16,6 +16,7 @@ namespace {
 using actor::end_of_life;
 using actor::obituary;
 using actor::supervisor;
+using actor::when_one_fails;
 using actor::when_one_gives_up;
 using test::add;
 using test::counter;
@@ -61,6 +62,59 @@ TEST_F(ActorSupervisor, OneThatGivesUpStopsTheOthersIfThatWasChosen) {
     EXPECT_EQ(ends[0].why, end_of_life::gave_up);
     EXPECT_EQ(ends[1].why, end_of_life::stopped);
     EXPECT_EQ(loop.unobserved().size(), 2U);
+}
+
+TEST_F(ActorSupervisor, AllBeginAgainWithOneThatFailsIfThatWasChosen) {
+    supervisor both{loop, when_one_gives_up::others_go_on, when_one_fails::all_begin_again};
+    auto sick = both.start<counter>("sick", test::tolerates(2));
+    auto well = both.start<counter>("well");  // which may not fail itself
+    for (unsigned time = 1; time <= 2; ++time) {
+        EXPECT_TRUE(well.try_tell(add{1}));
+        EXPECT_EQ(result_of(well.ask(total{})), 1);
+        EXPECT_TRUE(sick.try_tell(fail{}));
+        EXPECT_TRUE(sick.try_tell(add{7}));
+        EXPECT_EQ(result_of(sick.ask(total{})), 7) << "its mailbox stays";
+        EXPECT_EQ(result_of(well.ask(total{})), 0) << "it is another object";
+        EXPECT_EQ(both.look()[1].progress->restarts, time);
+    }
+    EXPECT_TRUE(sick.try_tell(fail{}));  // once too often
+    EXPECT_TRUE(well.try_tell(add{1}));
+    EXPECT_EQ(result_of(well.ask(total{})), 1) << "who gives up leaves the others as they are";
+    both.drain();
+    auto const ends = joined(both);
+    ASSERT_EQ(ends.size(), 2U);
+    EXPECT_EQ(ends[0].why, end_of_life::gave_up);
+    EXPECT_EQ(ends[1].why, end_of_life::drained);
+}
+
+TEST_F(ActorSupervisor, WhoBeginsAgainWithAnotherLeavesTheMessageItReceivesAndKeepsTheRest) {
+    supervisor both{loop, when_one_gives_up::others_go_on, when_one_fails::all_begin_again};
+    auto sick = both.start<counter>("sick", test::tolerates(1));
+    auto busy = both.start<counter>("busy");
+    notify never;
+    EXPECT_TRUE(busy.try_tell(add{1}));
+    EXPECT_TRUE(busy.try_tell(test::pause{&never}));
+    EXPECT_TRUE(busy.try_tell(add{10}));
+    loop.run_ready();
+    EXPECT_TRUE(sick.try_tell(fail{}));
+    EXPECT_EQ(result_of(busy.ask(total{})), 10);
+    both.drain();
+    EXPECT_EQ(joined(both).size(), 2U);
+}
+
+TEST_F(ActorSupervisor, ThoseThatFailTogetherBeginAgainOnce) {
+    supervisor all{loop, when_one_gives_up::others_go_on, when_one_fails::all_begin_again};
+    auto one = all.start<counter>("one", test::tolerates(1));
+    auto other = all.start<counter>("other", test::tolerates(1));
+    auto third = all.start<counter>("third");
+    loop.run_ready();
+    EXPECT_TRUE(one.try_tell(fail{}));
+    EXPECT_TRUE(other.try_tell(fail{}));
+    loop.run_ready();
+    for (auto const& r : all.look()) EXPECT_EQ(r.progress->restarts, 1U) << r.name;
+    EXPECT_EQ(result_of(third.ask(total{})), 0);
+    all.request_stop();
+    for (obituary const& o : joined(all)) EXPECT_EQ(o.why, end_of_life::stopped);
 }
 
 TEST_F(ActorSupervisor, TheirOwnWatcherHearsOfFailuresToo) {
