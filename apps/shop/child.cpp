@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <fstream>
+#include <sstream>
 
 #include "members.hpp"
 
@@ -40,6 +42,7 @@ void child::start() {
     std::vector<char*> arguments;
     for (std::string const& a : arguments_) arguments.push_back(const_cast<char*>(a.c_str()));
     arguments.push_back(nullptr);
+    status_.reset();
     pid_ = ::fork();
     if (pid_ != 0) return;
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -50,33 +53,51 @@ void child::start() {
     ::_exit(127);
 }
 
-bool child::look() {
-    int status = 0;
-    if (pid_ <= 0 || ::waitpid(pid_, &status, WNOHANG) != pid_) return true;
-    pid_ = -1;
-    done_ = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-    return done_;
+bool child::has_ended() {
+    int how = 0;
+    if (pid_ <= 0) return true;
+    if (::waitpid(pid_, &how, WNOHANG) != pid_) return false;
+    on_end(how);
+    return true;
 }
 
-void child::signal_and_wait(int signal) {
-    if (pid_ <= 0) return;
+void child::signal(int number) const noexcept {
+    if (pid_ > 0) ::kill(pid_, number);
+}
+
+int child::end(int signal) {
+    if (pid_ <= 0) return -1;
     ::kill(pid_, signal);
-    ::waitpid(std::exchange(pid_, -1), nullptr, 0);
+    int how = 0;
+    ::waitpid(pid_, &how, 0);
+    on_end(how);
+    return *status_;
 }
 
-void child::end_with_kill() { signal_and_wait(SIGKILL); }
-void child::end() { signal_and_wait(SIGTERM); }
+void child::kill() { (void)end(SIGKILL); }
 
-std::uint16_t find_base_port(std::uint32_t robots, std::uint32_t screens, std::uint64_t from) {
+void child::on_end(int wait_status) noexcept {
+    pid_ = -1;
+    status_ = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status);
+}
+
+std::string child::said() const {
+    std::ostringstream all;
+    all << std::ifstream{log_}.rdbuf();
+    return all.str();
+}
+
+std::optional<std::uint16_t> find_base_port(std::uint32_t robots, std::uint32_t screens,
+                                            std::uint64_t from) {
     constexpr std::uint16_t lowest = 20000;
     constexpr std::uint16_t places = 90;
     constexpr std::uint16_t ports_of_a_shop = 130;
-    std::uint16_t base = lowest;
     for (std::uint64_t i = 0; i < places; ++i) {
-        base = static_cast<std::uint16_t>(lowest + (from + i) % places * ports_of_a_shop);
-        if (are_free(base, robots, screens)) break;
+        auto const base =
+            static_cast<std::uint16_t>(lowest + (from + i) % places * ports_of_a_shop);
+        if (are_free(base, robots, screens)) return base;
     }
-    return base;
+    return std::nullopt;
 }
 
 std::string list_of_members(std::uint32_t from, std::uint32_t count) {

@@ -2,20 +2,25 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <random>
 #include <sstream>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "arguments.hpp"
 #include "child.hpp"
 #include "finished_run.hpp"
+#include "process.hpp"
 
 namespace rondo::shop {
 
@@ -39,10 +44,8 @@ class demo {
   public:
     explicit demo(demo_options chosen) : options_(std::move(chosen)), random_(options_.seed) {}
 
-    bool run() {
-        ::setenv("CARD_REJECTION_PROBABILITY", "0.05", 0);
-        write_inputs();
-        base_port_ = find_base_port(options_.robots, options_.screens, below(1000));
+    std::expected<bool, std::string> run() {
+        if (auto wrong = prepare()) return std::unexpected{*std::move(wrong)};
         make_members();
         std::printf("seed %llu; a gateway, %u robots and %u screens with %u orders each, in %s\n",
                     static_cast<unsigned long long>(options_.seed), options_.robots,
@@ -51,13 +54,13 @@ class demo {
         begun_ = std::chrono::steady_clock::now();
         next_kill_ = begun_ + 1s;
         while (!screens_done() && now() - begun_ < longest_run) {
-            look();
+            if (auto wrong = find_ended()) return std::unexpected{*std::move(wrong)};
             if (options_.chaos) make_trouble();
             show();
             std::this_thread::sleep_for(100ms);
         }
         show(true);
-        for (member& m : members_) m.process->end();
+        for (member& m : members_) (void)m.process->end(SIGTERM);
         return verdict();
     }
 
@@ -66,9 +69,27 @@ class demo {
     std::uint64_t below(std::uint64_t n) { return random_() % n; }
     std::string in(std::string const& name) const { return options_.directory + "/" + name; }
 
-    void write_inputs() {
-        std::filesystem::create_directories(options_.directory);
+    // Why it cannot run, if so.
+    std::optional<std::string> prepare() {
+        ::setenv("CARD_REJECTION_PROBABILITY", "0.05", 0);
+        auto const rejection = parse_probability(std::getenv("CARD_REJECTION_PROBABILITY"));
+        if (!rejection) return "CARD_REJECTION_PROBABILITY: " + rejection.error();
+        std::error_code error;
+        std::filesystem::create_directories(options_.directory, error);
+        if (error) return options_.directory + ": " + error.message();
+        if (std::filesystem::exists(in("ledger.db"), error)) {
+            return options_.directory + ": there is a shop in it already";
+        }
+        if (!write_inputs()) return options_.directory + ": no files can be written there";
+        auto const port = find_base_port(options_.robots, options_.screens, below(1000));
+        if (!port) return "no ports are free for a shop";
+        base_port_ = *port;
+        return std::nullopt;
+    }
+
+    bool write_inputs() {
         std::ofstream stock{in("stock.toml")};
+        bool good = true;
         for (char const* const f : flavours) {
             std::uint64_t const all = std::uint64_t{options_.screens} * options_.orders;
             stock << "[flavour." << f << "]\ncapacity = " << all * (60 + below(50))
@@ -88,7 +109,9 @@ class demo {
                 }
                 orders << "]}\n";
             }
+            good = orders.flush().good() && good;
         }
+        return stock.flush().good() && good;
     }
 
     void add(std::string const& name, std::vector<std::string> arguments) {
@@ -117,15 +140,28 @@ class demo {
         }
     }
 
-    void look() {
+    // Who has ended by itself: chaos starts it again, unless it cannot start at all.
+    std::optional<std::string> find_ended() {
         for (member& m : members_) {
-            if (!m.process->look()) std::printf("\n%s has ended by itself\n", m.name.c_str());
+            if (!m.process->is_up() || !m.process->has_ended()) continue;
+            int const status = m.process->status().value_or(0);
+            if (status == EXIT_SUCCESS) continue;
+            std::string said = m.process->said();
+            if (said.ends_with('\n')) said.pop_back();
+            std::string const last = said.substr(said.rfind('\n') + 1);
+            std::string what = m.name + " has ended with status " + std::to_string(status);
+            what += ": " + last + " (" + m.process->log() + ")";
+            if (!options_.chaos || status == exit_cannot_start || status == exit_bad_arguments) {
+                return what;
+            }
+            std::printf("\n%s\n", what.c_str());
         }
+        return std::nullopt;
     }
 
     bool screens_done() const {
         for (std::size_t i = 1 + options_.robots; i < members_.size(); ++i) {
-            if (!members_[i].process->is_done()) return false;
+            if (members_[i].process->status() != EXIT_SUCCESS) return false;
         }
         return true;
     }
@@ -134,7 +170,7 @@ class demo {
     void make_trouble() {
         bool const over = now() - begun_ > longest_chaos;
         for (member& m : members_) {
-            bool const down = !m.process->is_up() && !m.process->is_done();
+            bool const down = !m.process->is_up() && m.process->status() != EXIT_SUCCESS;
             if (down && now() >= m.start_again) m.process->start();
         }
         if (over || now() < next_kill_) return;
@@ -146,10 +182,24 @@ class demo {
         }
         member& m = members_[victim];
         if (!m.process->is_up()) return;
-        m.process->end_with_kill();
+        m.process->kill();
         ++kills_;
         m.start_again = now() + std::chrono::milliseconds{200 + below(1800)};
         std::printf("\n%5.1f s  killed %s\n", seconds(), m.name.c_str());
+    }
+
+    // As those say who were not killed.
+    std::uint64_t dropped() const {
+        constexpr std::string_view mark = " datagrams dropped";
+        std::uint64_t all = 0;
+        for (member const& m : members_) {
+            std::string const said = m.process->said();
+            for (std::size_t at = 0; (at = said.find(mark, at)) != std::string::npos; ++at) {
+                std::size_t const from = said.rfind(' ', at - 1) + 1;
+                all += std::strtoull(said.c_str() + from, nullptr, 10);
+            }
+        }
+        return all;
     }
 
     double seconds() const { return std::chrono::duration<double>(now() - begun_).count(); }
@@ -158,7 +208,7 @@ class demo {
         std::string ring = "-";
         for (std::size_t i = 1; i <= options_.robots; ++i) {
             if (!members_[i].process->is_up()) continue;
-            std::ifstream log{members_[i].process->log()};
+            std::istringstream log{members_[i].process->said()};
             for (std::string line; std::getline(log, line);) {
                 std::size_t const at = line.find("the ring is ");
                 if (at != std::string::npos) ring = line.substr(at + 12);
@@ -205,6 +255,8 @@ class demo {
             seen ? seen->delivered + seen->aborted + seen->refunded : std::int64_t{-1};
         std::int64_t const given = std::int64_t{options_.screens} * options_.orders;
         good = good && ended == given;
+        std::printf("%llu datagrams were dropped by those that were not killed\n",
+                    static_cast<unsigned long long>(dropped()));
         std::printf("%lld of %lld orders came to their end, %u processes were killed: %s\n",
                     static_cast<long long>(ended), static_cast<long long>(given), kills_,
                     good ? "nothing was lost" : "SOMETHING IS WRONG");
@@ -223,17 +275,19 @@ class demo {
 
 }  // namespace
 
-bool run_demo(demo_options chosen) {
+std::expected<bool, std::string> run_demo(demo_options chosen) {
     if (chosen.seed == 0) chosen.seed = std::random_device{}();
     bool const temporary = chosen.directory.empty();
     if (temporary) {
         std::string name = (std::filesystem::temp_directory_path() / "shop-XXXXXX").string();
-        if (::mkdtemp(name.data()) == nullptr) return false;
+        if (::mkdtemp(name.data()) == nullptr) {
+            return std::unexpected{name + ": " + std::generic_category().message(errno)};
+        }
         chosen.directory = name;
     }
     std::string const directory = chosen.directory;
-    bool const good = demo{std::move(chosen)}.run();
-    if (temporary && good) {
+    auto const good = demo{std::move(chosen)}.run();
+    if (temporary && good && *good) {
         std::error_code ignored;
         std::filesystem::remove_all(directory, ignored);
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <expected>
 #include <string>
 
 namespace rondo::shop {
@@ -15,7 +16,7 @@ struct demo_options {
     std::uint32_t orders = 30;  // of each screen
 };
 
-// Whether every order came to its end and every invariant holds.
-bool run_demo(demo_options chosen);
+// Whether every order came to its end and every invariant holds. The error says why it cannot run.
+std::expected<bool, std::string> run_demo(demo_options chosen);
 
 }  // namespace rondo::shop

@@ -148,19 +148,13 @@ task<void> run_gateway(place here, gateway_options chosen) {
         here.fail(opened.error());
         co_return;
     }
-    auto socket = here.network->bind(here.endpoint_of(gateway_id));
-    if (!socket) {
-        here.fail("cannot listen at " + to_text(here.endpoint_of(gateway_id)));
-        co_return;
-    }
+    std::unique_ptr<datagram_socket> socket = here.bind(gateway_id);
     gateway g{here, chosen, *opened};
-    cluster::peer_options o;
-    o.jitter_seed = static_cast<std::uint32_t>(here.random());
-    cluster::peer me{*std::move(socket),
+    cluster::peer me{std::move(socket),
                      here.shared,
                      {gateway_id, here.incarnation},
                      [&g](message m) { return g.serve(std::move(m)); },
-                     o};
+                     here.peer_options()};
     if (chosen.shown) chosen.shown({[&me] { return queues_of(me); }, &me.counts()});
     here.log->info("the gateway listens at {}", to_text(here.endpoint_of(gateway_id)));
     co_await me.run();

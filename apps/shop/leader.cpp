@@ -168,10 +168,7 @@ task<std::optional<order_outcome>> OrderResolver::have_it_made(order_request wan
     environment const& env = co_await this_environment();
     cluster::address const robot = context_->here.address_of(robot_id(robot_));
     for (;;) {
-        known_levels const& known = context_->known;
-        bool const fresh = env.timers().now() - known.since <= context_->patience.levels_age;
-        wanted.levels.clear();
-        if (fresh) wanted.levels = known.levels;
+        wanted.levels = context_->fresh_levels(env.timers().now());
         auto const a = co_await context_->me.ask(robot, type(request::dispatch), pack(wanted),
                                                  context_->patience.order_silence, context_->mine);
         if (a) {
@@ -323,19 +320,19 @@ task<void> leader::watch_stock() {
     }
 }
 
-// What is left, again and again: tokens are clamped to it.
+// Who leads and what is left, again and again: tokens are clamped to it.
 task<void> leader::tell_robot(std::uint32_t number) {
+    environment const& env = co_await this_environment();
     cluster::address const robot = context_.here.address_of(robot_id(number));
     for (;;) {
-        if (!context_.known.levels.empty()) {
-            std::vector<std::byte> const body = pack(levels_known{context_.known.levels});
-            auto const a = co_await context_.me.ask(robot, type(request::newleader), body, 500ms,
-                                                    context_.mine);
-            if (!a && a.error() == cluster::ask_error::closed) co_return;
-            std::optional<known_epoch> newer;
-            if (a && is(*a, reply::stale)) newer = unpack<known_epoch>(a->body);
-            if (newer) context_.elections.step_down(newer->highest);
-        }
+        std::vector<std::byte> const body =
+            pack(levels_known{context_.fresh_levels(env.timers().now())});
+        auto const a =
+            co_await context_.me.ask(robot, type(request::newleader), body, 500ms, context_.mine);
+        if (!a && a.error() == cluster::ask_error::closed) co_return;
+        std::optional<known_epoch> newer;
+        if (a && is(*a, reply::stale)) newer = unpack<known_epoch>(a->body);
+        if (newer) context_.elections.step_down(newer->highest);
         co_await sleep_for(500ms);
     }
 }

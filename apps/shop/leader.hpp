@@ -102,6 +102,11 @@ struct leading_context {
     std::size_t waiting = 0;
     std::size_t open = 0;
     std::size_t known_cups = 0;
+
+    // What the gateway said, unless that was too long ago.
+    std::vector<level> fresh_levels(time_point now) const {
+        return now - known.since <= patience.levels_age ? known.levels : std::vector<level>{};
+    }
 };
 
 class OrderCoordinator {

@@ -3,9 +3,11 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
+#include <cctype>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,6 +25,8 @@ namespace {
 
 using namespace rondo::shop;
 using rondo::task;
+using duration = rondo::clock::duration;
+namespace cluster = rondo::cluster;
 
 struct command_line {
     process_options process;
@@ -35,6 +39,10 @@ struct command_line {
     std::uint32_t robots = 0;
     std::uint32_t scoop_ms = 0;
     std::uint32_t gone_after_s = 10;
+    times patience;
+    cluster::election_options election;
+    cluster::ring_options tokens;
+    duration authorisation = gateway_options{}.authorisation;
 };
 
 int complain(std::string const& problem) {
@@ -50,7 +58,8 @@ std::shared_ptr<spdlog::logger> make_log(command_line const& c, std::string cons
     return log;
 }
 
-task<int> gateway_role(place here, gateway_options chosen) {
+task<int> gateway_role(place here, gateway_options chosen, onlooker shown) {
+    chosen.shown = std::move(shown);
     co_await run_gateway(std::move(here), std::move(chosen));
     co_return EXIT_SUCCESS;
 }
@@ -63,6 +72,7 @@ int run_the_gateway(command_line const& c) {
         return exit_bad_arguments;
     }
     chosen.sold = *std::move(sold);
+    chosen.authorisation = std::chrono::duration_cast<std::chrono::milliseconds>(c.authorisation);
     char const* const rejection = std::getenv("CARD_REJECTION_PROBABILITY");
     if (rejection != nullptr) {
         auto const p = parse_probability(rejection);
@@ -70,10 +80,13 @@ int run_the_gateway(command_line const& c) {
         chosen.rejection = *p;
     }
     return run_as_process(c.process, gateway_id, make_log(c, "gateway"),
-                          [&](place here) { return gateway_role(std::move(here), chosen); });
+                          [&](place here, onlooker shown) {
+                              return gateway_role(std::move(here), chosen, std::move(shown));
+                          });
 }
 
-task<int> robot_role(place here, robot_options chosen) {
+task<int> robot_role(place here, robot_options chosen, onlooker shown) {
+    chosen.shown = std::move(shown);
     co_await run_robot(std::move(here), std::move(chosen));
     co_return EXIT_SUCCESS;
 }
@@ -85,12 +98,17 @@ int run_the_robot(command_line const& c) {
     chosen.number = c.number;
     chosen.ring = *std::move(ring);
     chosen.scoop = std::chrono::milliseconds{c.scoop_ms};
+    chosen.patience = c.patience;
+    chosen.tokens = c.tokens;
+    chosen.tokens.handshake = c.tokens.freeze * 2 / 5;
     auto const log = make_log(c, "robot " + std::to_string(c.number));
-    return run_as_process(c.process, robot_id(c.number), log,
-                          [&](place here) { return robot_role(std::move(here), chosen); });
+    return run_as_process(c.process, robot_id(c.number), log, [&](place here, onlooker shown) {
+        return robot_role(std::move(here), chosen, std::move(shown));
+    });
 }
 
-task<int> screen_role(place here, screen_options chosen) {
+task<int> screen_role(place here, screen_options chosen, onlooker shown) {
+    chosen.shown = std::move(shown);
     auto const log = here.log;
     screen_tally const t = co_await run_screen(std::move(here), std::move(chosen));
     log->info("{} delivered, {} aborted, {} refunded, {} lines skipped", t.delivered, t.aborted,
@@ -107,23 +125,57 @@ int run_the_screen(command_line const& c) {
     chosen.number = c.number;
     chosen.screens = *std::move(screens);
     chosen.robots = c.robots;
+    chosen.patience = c.patience;
     chosen.patience.screen_gone = std::chrono::seconds{c.gone_after_s};
+    chosen.election = c.election;
+    chosen.election.silence = c.patience.leader_silence;
     std::error_code ignored;
     chosen.file = std::filesystem::absolute(c.orders, ignored).lexically_normal().string();
     chosen.orders = *std::move(orders);
     auto const log = make_log(c, "screen " + std::to_string(c.number));
-    return run_as_process(c.process, screen_id(c.number), log,
-                          [&](place here) { return screen_role(std::move(here), chosen); });
+    return run_as_process(c.process, screen_id(c.number), log, [&](place here, onlooker shown) {
+        return screen_role(std::move(here), chosen, std::move(shown));
+    });
+}
+
+// Options of times in milliseconds, each with a variable of the environment: --freeze-ms is
+// SHOP_FREEZE_MS.
+struct waiting_time {
+    char const* name;
+    duration* value;
+    char const* what;
+};
+void add_times(CLI::App& command, std::initializer_list<waiting_time> all) {
+    for (waiting_time const& t : all) {
+        std::string variable = "SHOP_" + std::string{t.name} + "_MS";
+        for (char& c : variable) {
+            c = c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+        }
+        auto const set = [value = t.value](std::uint32_t ms) {
+            *value = std::chrono::milliseconds{ms};
+        };
+        auto const ms = std::chrono::duration_cast<std::chrono::milliseconds>(*t.value).count();
+        command.add_option_function<std::uint32_t>("--" + std::string{t.name} + "-ms", set, t.what)
+            ->check(CLI::Range(1U, 3'600'000U))
+            ->envname(variable)
+            ->default_str(std::to_string(ms));
+    }
 }
 
 void add_process_options(CLI::App& command, command_line& c) {
     command.add_option("--state", c.process.directory, "where the files of the shop are")
+        ->envname("SHOP_STATE")
         ->capture_default_str();
     command.add_option("--host", c.process.host, "the IPv4 address of all members")
         ->capture_default_str();
     command.add_option("--base-port", c.process.base_port, "the gateway's port; others follow")
         ->check(CLI::Range(std::uint16_t{1}, last_base_port))
+        ->envname("SHOP_BASE_PORT")
         ->capture_default_str();
+    add_times(command, {{"repeat", &c.process.datagrams.first_repeat,
+                         "before a request is sent again; doubles each time"},
+                        {"longest-repeat", &c.process.datagrams.longest_repeat,
+                         "at most, between two sendings of a request"}});
     command
         .add_option("--peers-port", c.process.peers_port,
                     "reach the others from this base port on, through a proxy")
@@ -164,10 +216,17 @@ int main(int argc, char** argv) {
 
     CLI::App* const gateway = app.add_subcommand("gateway", "the payment gateway, with its ledger");
     gateway->add_option("--stock", c.stock_file, "what is sold")->capture_default_str();
+    add_times(*gateway, {{"authorisation", &c.authorisation, "of a card, until it is charged"}});
     CLI::App* const robot = app.add_subcommand("robot", "a robot of the ring");
     robot->add_option("number", c.number)->required()->check(number_of_a_kind());
     robot->add_option("ring", c.ring, "as 1:2:0, beginning with itself")->required();
     robot->add_option("--scoop-ms", c.scoop_ms, "how long it takes to fill in a flavour");
+    add_times(
+        *robot,
+        {{"keep-alive", &c.tokens.keep_alive, "between two signs of life; 3 missed are death"},
+         {"freeze", &c.tokens.freeze, "of the ring, at most, while it is repaired"},
+         {"stock-age", &c.patience.levels_age, "twice that long what a leader said is used"},
+         {"cup-kept", &c.patience.cup_kept, "that nobody fetches; more than authorisations"}});
     CLI::App* const screen = app.add_subcommand("screen", "a screen, with the orders of a file");
     screen->add_option("number", c.number)->required()->check(number_of_a_kind());
     screen->add_option("screens", c.screens, "as 0:1:2")->required();
@@ -180,6 +239,14 @@ int main(int argc, char** argv) {
                      "seconds of silence after which the orders of another screen are taken over")
         ->check(CLI::Range(1U, 3600U))
         ->capture_default_str();
+    add_times(*screen,
+              {{"leader-silence", &c.patience.leader_silence, "of a leader, then there is another"},
+               {"election-answer", &c.election.answer_time, "for an answer to ELECTION"},
+               {"order-silence", &c.patience.order_silence, "of an order, before KEEPALIVE"},
+               {"robot-silence", &c.patience.robot_silence, "of a robot, then it is given up"},
+               {"stock-age", &c.patience.levels_age, "of what is told to robots"},
+               {"cup-wait", &c.patience.cup_wait, "for a cup that was paid for; then refunded"},
+               {"farewell", &c.patience.farewell, "that it stays when all screens are done"}});
     for (CLI::App* const command : {gateway, robot, screen}) add_process_options(*command, c);
     CLI::App* const ledger =
         app.add_subcommand("ledger", "print everything that was charged or not");
@@ -202,6 +269,10 @@ int main(int argc, char** argv) {
     if (robot->parsed()) return run_the_robot(c);
     if (ledger->parsed()) return print_ledger(c, as_json);
     if (verify_run->parsed()) return check_run(c);
-    if (demo->parsed()) return run_demo(shown) ? EXIT_SUCCESS : EXIT_FAILURE;
+    if (demo->parsed()) {
+        auto const good = run_demo(shown);
+        if (!good) return complain(good.error());
+        return *good ? EXIT_SUCCESS : EXIT_FAILURE;
+    }
     return run_the_screen(c);
 }

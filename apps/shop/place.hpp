@@ -17,6 +17,7 @@
 
 #include "members.hpp"
 #include "rondo/cluster/message.hpp"
+#include "rondo/cluster/peer.hpp"
 #include "rondo/core/datagram.hpp"
 #include "rondo/core/executor.hpp"
 
@@ -38,8 +39,19 @@ struct place {
     char const* vfs = nullptr;
     // Ends the process, as its disk cannot be relied on. Nothing that it sends goes out after that.
     std::function<void(std::string const& reason)> fail;
+    // Ends it as well, as something that it needs is not to be had.
+    std::function<void(std::string const& reason)> cannot_start;
+    // How requests are repeated; each role draws the seed of its jitter itself.
+    cluster::peer_options datagrams;
     std::shared_ptr<spdlog::logger> log;
 
+    // Of a member of this place.
+    std::unique_ptr<datagram_socket> bind(member_id id) const;
+    cluster::peer_options peer_options() const {
+        cluster::peer_options o = datagrams;
+        o.jitter_seed = static_cast<std::uint32_t>(random());
+        return o;
+    }
     cluster::address address_of(member_id id) const { return {endpoint_of(id), id}; }
     std::string file(std::string const& name) const {
         return directory.empty() ? name : directory + "/" + name;

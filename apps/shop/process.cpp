@@ -27,9 +27,10 @@ namespace {
     std::_Exit(status);
 }
 
-task<void> to_its_end(std::function<task<int>(place)> role, place here) {
+task<void> to_its_end(std::function<task<int>(place, onlooker)> role, place here, onlooker shown) {
     auto const log = here.log;
-    int const status = co_await role(std::move(here));
+    task<int> running = role(std::move(here), std::move(shown));
+    int const status = co_await std::move(running);
     end_process(*log, status);
 }
 
@@ -37,7 +38,7 @@ task<void> to_its_end(std::function<task<int>(place)> role, place here) {
 
 int run_as_process(process_options const& chosen, member_id self,
                    std::shared_ptr<spdlog::logger> const& log,
-                   std::function<task<int>(place)> const& role) {
+                   std::function<task<int>(place, onlooker)> const& role) {
     ::umask(S_IRWXG | S_IRWXO);  // ledger and journals have the numbers of cards
     std::expected<cluster::secret, std::string> const shared = load_secret(chosen.directory);
     boost::system::error_code wrong;
@@ -60,8 +61,10 @@ int run_as_process(process_options const& chosen, member_id self,
     std::random_device seed;
     std::mt19937_64 random{(std::uint64_t{seed()} << 32U) | seed()};
     boost::asio::signal_set stops{io, SIGTERM, SIGINT};
-    stops.async_wait([log](boost::system::error_code const& e, int) {
+    view seen;
+    stops.async_wait([log, &seen](boost::system::error_code const& e, int) {
         if (e) return;
+        if (seen.traffic != nullptr) log->info("{}", to_text(*seen.traffic));
         log->info("stopped");
         end_process(*log, EXIT_SUCCESS);
     });
@@ -88,7 +91,13 @@ int run_as_process(process_options const& chosen, member_id self,
         log->critical("{}", reason);
         end_process(*log, exit_storage_failed);
     };
-    spawn(where, to_its_end(role, std::move(here))).detach();
+    here.cannot_start = [log](std::string const& reason) {
+        log->critical("{}", reason);
+        end_process(*log, exit_cannot_start);
+    };
+    here.datagrams = chosen.datagrams;
+    onlooker shown = [&seen](view v) { seen = std::move(v); };
+    spawn(where, to_its_end(role, std::move(here), std::move(shown))).detach();
     io.run();
     return EXIT_SUCCESS;
 }

@@ -8,6 +8,7 @@
 
 #include "place.hpp"
 #include "rondo/core/task.hpp"
+#include "view.hpp"
 
 namespace rondo::shop {
 
@@ -17,6 +18,7 @@ struct process_options {
     std::uint16_t base_port = 7100;
     // Where the others are reached, if that is not their own ports: through a proxy, say.
     std::uint16_t peers_port = 0;
+    cluster::peer_options datagrams;
 };
 
 // Exit statuses.
@@ -26,8 +28,9 @@ inline constexpr int exit_storage_failed = 3;
 
 // Runs a role, the member `self`, to its end or until a signal asks the process to end; then the
 // process exits. (Nothing has to be put in order: see place.hpp.) Returns only if it cannot start.
+// What it has seen is logged when a signal ends it.
 int run_as_process(process_options const& chosen, member_id self,
                    std::shared_ptr<spdlog::logger> const& log,
-                   std::function<task<int>(place)> const& role);
+                   std::function<task<int>(place, onlooker)> const& role);
 
 }  // namespace rondo::shop

@@ -121,8 +121,8 @@ class robot {
           self_{robot_id(chosen.number), here.incarnation},
           shelf_(self_, 2 * chosen.patience.levels_age),
           me_(
-              bound(), here.shared, self_,
-              [this](message m) { return RobotReceiver(std::move(m)); }, peer_options()),
+              here.bind(robot_id(chosen.number)), here.shared, self_,
+              [this](message m) { return RobotReceiver(std::move(m)); }, here.peer_options()),
           ring_(
               me_, members(),
               [this](std::vector<cluster::token> lost, std::vector<std::string> held) {
@@ -146,18 +146,6 @@ class robot {
   private:
     using key = std::pair<order_id, std::uint64_t>;
 
-    std::unique_ptr<datagram_socket> bound() const {
-        endpoint const at = here_.endpoint_of(robot_id(options_.number));
-        auto socket = here_.network->bind(at);
-        if (socket) return *std::move(socket);
-        here_.fail("cannot listen at " + to_text(at));
-        return here_.network->bind({at.host, 0}).value();
-    }
-    cluster::peer_options peer_options() const {
-        cluster::peer_options o;
-        o.jitter_seed = static_cast<std::uint32_t>(here_.random());
-        return o;
-    }
     cluster::ring_options ring_options() const {
         cluster::ring_options o = options_.tokens;
         o.jitter_seed = static_cast<std::uint32_t>(here_.random());

@@ -36,8 +36,9 @@ class screen {
           journal_(book),
           epochs_(book.storage(), here.fail),
           me_(
-              bound(), here.shared, {screen_id(chosen.number), here.incarnation},
-              [this](message m) { return serve(std::move(m)); }, peer_options()),
+              here.bind(screen_id(chosen.number)), here.shared,
+              {screen_id(chosen.number), here.incarnation},
+              [this](message m) { return serve(std::move(m)); }, here.peer_options()),
           election_(me_, peers(), epochs_, chosen.election) {}
 
     task<screen_tally> run() {
@@ -68,17 +69,6 @@ class screen {
   private:
     using ask_result = std::expected<answer, cluster::ask_error>;
 
-    std::unique_ptr<datagram_socket> bound() const {
-        auto socket = here_.network->bind(here_.endpoint_of(screen_id(options_.number)));
-        if (socket) return *std::move(socket);
-        here_.fail("cannot listen at " + to_text(here_.endpoint_of(screen_id(options_.number))));
-        return here_.network->bind({here_.endpoint_of(screen_id(options_.number)).host, 0}).value();
-    }
-    cluster::peer_options peer_options() const {
-        cluster::peer_options o;
-        o.jitter_seed = static_cast<std::uint32_t>(here_.random());
-        return o;
-    }
     std::vector<queue_view> queues() const {
         std::vector<queue_view> all = queues_of(me_);
         if (leader_ == nullptr) return all;
@@ -388,7 +378,7 @@ class screen {
             co_await sleep_for(300ms);
         }
         here_.log->info("all screens are done");
-        if (options_.screens.size() > 1) co_await sleep_for(options_.patience.farewell);
+        co_await sleep_for(options_.patience.farewell);
     }
 
     place const& here_;

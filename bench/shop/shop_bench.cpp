@@ -12,7 +12,6 @@
 #include <fstream>
 #include <functional>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -33,7 +32,7 @@ class shop {
   public:
     shop(std::uint32_t robots, std::uint32_t screens, std::uint32_t orders,
          std::string const& scoop_ms)
-        : port_(find_base_port(robots, screens, static_cast<std::uint64_t>(::getpid()))) {
+        : port_(find_base_port(robots, screens, static_cast<std::uint64_t>(::getpid())).value()) {
         std::string name = (std::filesystem::temp_directory_path() / "shop-XXXXXX").string();
         if (::mkdtemp(name.data()) == nullptr) std::abort();
         directory_ = name;
@@ -71,8 +70,7 @@ class shop {
     bool screens_done() {
         bool all = true;
         for (std::size_t i = first_screen_; i < members_.size(); ++i) {
-            (void)members_[i]->look();
-            all = all && members_[i]->is_done();
+            all = members_[i]->has_ended() && members_[i]->status() == EXIT_SUCCESS && all;
         }
         return all;
     }
@@ -106,9 +104,7 @@ bool wait_until(std::function<bool()> const& so) {
 
 // How often a screen has recognised a robot as leader: then it leads, and robots follow it.
 std::size_t times_led(child const& screen) {
-    std::ostringstream text;
-    text << std::ifstream{screen.log()}.rdbuf();
-    std::string const said = text.str();
+    std::string const said = screen.said();
     std::size_t count = 0;
     for (std::size_t at = 0; (at = said.find("robot 0 is there", at)) != std::string::npos; ++at) {
         ++count;
@@ -124,7 +120,7 @@ bool recovery(unsigned times) {
         if (!wait_until([&] { return times_led(s.screen(2)) > i; })) return false;
         std::size_t const led = times_led(s.screen(1));
         instant const killed = now();
-        s.screen(2).end_with_kill();
+        s.screen(2).kill();
         if (!wait_until([&] { return times_led(s.screen(1)) > led; })) return false;
         measured.push_back(std::chrono::duration<double>(now() - killed).count());
         std::printf("%.3f%s", measured.back(), i % 10 == 9 ? "\n" : " ");

@@ -3,7 +3,9 @@
 #include <sqlite3.h>
 
 #include <boost/json.hpp>
+#include <csignal>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -89,6 +91,93 @@ TEST(ShopProgram, WhatIsWrongWithItsArgumentsIsSaid) {
     EXPECT_NE(shop({"screen", "0", "0", "x", "0"}).status, 0);
     EXPECT_NE(shop({}).status, 0);
     EXPECT_EQ(shop({"verify", "--state", "/no/such/directory"}).status, 2);
+}
+
+// The commands of the document as they stand there, but for the name of the program.
+TEST(ShopProgram, TheCommandsOfTheDocumentWork) {
+    rondo::test::scratch_directory const d;
+    (void)d.write("stock.toml", "[flavour.lemon]\ncapacity = 5000\nprice = 10\n");
+    std::string const port = "SHOP_BASE_PORT=" + std::to_string(free_base_port());
+    std::vector<std::unique_ptr<child>> started;
+    auto const run = [&](std::vector<std::string> command) -> child& {
+        command.insert(command.begin(), {"env", "-C", d.path().string(), port, "RONDO_LOG=debug",
+                                         "CARD_REJECTION_PROBABILITY=0.1", SHOP_PROGRAM});
+        std::string const log = (d.path() / std::to_string(started.size())).string();
+        started.push_back(std::make_unique<child>("/usr/bin/env", std::move(command), log));
+        started.back()->start();
+        return *started.back();
+    };
+    (void)run({"gateway"});
+    (void)run({"robot", "0", "0:1:2"});
+    (void)run({"robot", "1", "1:2:0"});
+    (void)run({"robot", "2", "2:0:1"});
+    std::vector<std::string> const files{"./pedidos/pedidos.jsonl", "./pedidos/pedidos1.jsonl",
+                                         "./pedidos/pedidos2.jsonl"};
+    std::string const order =
+        R"({"id": "1", "card": "42", "items": [{"flavour": "lemon", "grams": 50}]})";
+    std::vector<child*> screens;
+    for (std::size_t s = 0; s < files.size(); ++s) {
+        (void)d.write(files[s], order + "\n" + order + "\n");
+        screens.push_back(&run({"screen", std::to_string(s), "0:1:2", files[s], "5"}));
+    }
+    for (child* const s : screens) {
+        EXPECT_TRUE(until([s] { return s->has_ended(); })) << s->said();
+        EXPECT_EQ(s->status(), 0) << s->said();
+    }
+    ended const checked = shop({"verify", "--state", (d.path() / "shop-state").string()});
+    EXPECT_EQ(checked.status, 0) << checked.said;
+    auto const seen = summarise((d.path() / "shop-state").string());
+    ASSERT_TRUE(seen) << seen.error();
+    EXPECT_EQ(seen->delivered + seen->aborted, 6);
+}
+
+TEST(ShopProgram, ARoleThatCannotStartSaysWhy) {
+    running_shop s{{.robots = 1, .screens = 1, .orders = 1}};
+    s.gateway().start();
+    ASSERT_TRUE(s.until_said(s.gateway(), "listens"));
+    std::string const port = std::to_string(s.base_port());
+    rondo::test::scratch_directory const other;
+    ended const taken = shop({"gateway", "--stock", s.in("stock.toml"), "--base-port", port,
+                              "--state", other.path().string()});
+    EXPECT_EQ(taken.status, 1);
+    EXPECT_NE(taken.said.find("cannot listen at 127.0.0.1:" + port + ": another process does"),
+              std::string::npos)
+        << taken.said;
+    ended const unwritable = shop({"robot", "0", "0", "--state", "/dev/null/shop"});
+    EXPECT_EQ(unwritable.status, 1);
+    EXPECT_NE(unwritable.said.find("/dev/null/shop: Not a directory"), std::string::npos)
+        << unwritable.said;
+    (void)other.write("ledger.db", std::string(8192, 'x'));
+    ended const garbage =
+        shop({"gateway", "--stock", s.in("stock.toml"), "--base-port",
+              std::to_string(free_base_port()), "--state", other.path().string()});
+    EXPECT_EQ(garbage.status, 3);
+    EXPECT_NE(garbage.said.find("ledger.db: file is not a database"), std::string::npos)
+        << garbage.said;
+    ended const silence = shop({"screen", "0", "0", "x", "1", "--leader-silence-ms", "0"});
+    EXPECT_NE(silence.status, 0);
+    EXPECT_NE(silence.said.find("--leader-silence-ms"), std::string::npos) << silence.said;
+}
+
+TEST(ShopProgram, ADemoThatCannotRunSaysWhyAtOnce) {
+    rondo::test::child_process sure{{"env", "CARD_REJECTION_PROBABILITY=2", SHOP_PROGRAM, "demo"}};
+    EXPECT_EQ(sure.wait(), 2);
+    EXPECT_EQ(sure.said(), "CARD_REJECTION_PROBABILITY: '2' is not a probability from 0 to 1\n");
+    ended const nowhere = shop({"demo", "--state", "/dev/null/shop"});
+    EXPECT_EQ(nowhere.status, 2);
+    EXPECT_EQ(nowhere.said, "/dev/null/shop: Not a directory\n");
+    rondo::test::scratch_directory const d;
+    (void)d.write("ledger.db", "");
+    ended const twice = shop({"demo", "--state", d.path().string()});
+    EXPECT_EQ(twice.status, 2);
+    EXPECT_EQ(twice.said, d.path().string() + ": there is a shop in it already\n");
+    rondo::test::scratch_directory const bad_key;
+    (void)bad_key.write("key", "short");
+    rondo::test::child_process unsigned_shop{
+        {"env", "-u", "SHOP_KEY", SHOP_PROGRAM, "demo", "--state", bad_key.path().string()}};
+    EXPECT_EQ(unsigned_shop.wait(), 2);
+    EXPECT_NE(unsigned_shop.said().find("/key: this is not a key of 32 bytes"), std::string::npos)
+        << unsigned_shop.said();
 }
 
 TEST(ShopProgram, ALineThatIsNoOrderIsReportedAndSkipped) {

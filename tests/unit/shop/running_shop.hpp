@@ -1,27 +1,20 @@
 // running_shop.hpp: a shop of real processes on the loopback, in a directory of its own.
 #pragma once
 
-#include <arpa/inet.h>
-#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <sstream>
-#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "shop/child.hpp"
 #include "shop/finished_run.hpp"
 #include "shop/members.hpp"
 #include "shop_paths.hpp"
@@ -32,88 +25,20 @@ namespace rondo::shop::test {
 
 using namespace std::chrono_literals;
 
-// A process that dies with the test, and writes into a file.
-class member {
-  public:
-    member(std::vector<std::string> command, std::string log)
-        : command_(std::move(command)), log_(std::move(log)) {}
-    member(member const&) = delete;
-    member& operator=(member const&) = delete;
-    ~member() { end(SIGKILL); }
-
-    void start() {
-        std::vector<char*> arguments;
-        for (std::string const& a : command_) arguments.push_back(const_cast<char*>(a.c_str()));
-        arguments.push_back(nullptr);
-        pid_ = ::fork();
-        if (pid_ != 0) return;
-        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-        int const out = ::open(log_.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
-        ::dup2(out, 1);
-        ::dup2(out, 2);
-        ::execv(arguments[0], arguments.data());
-        ::_exit(127);
-    }
-    // Its exit status; 128 and more for a signal. -1: it did not run.
-    int end(int signal) {
-        if (pid_ <= 0) return -1;
-        ::kill(pid_, signal);
-        return wait();
-    }
-    int wait() {
-        int status = 0;
-        ::waitpid(std::exchange(pid_, -1), &status, 0);
-        return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    }
-    void kill() { end(SIGKILL); }
-    void pause() const { ::kill(pid_, SIGSTOP); }
-    void resume() const { ::kill(pid_, SIGCONT); }
-    // Whether it has ended by now.
-    bool has_ended() {
-        int status = 0;
-        if (pid_ <= 0) return true;
-        if (::waitpid(pid_, &status, WNOHANG) != pid_) return false;
-        pid_ = -1;
-        status_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-        return true;
-    }
-    int status() const noexcept { return status_; }
-    std::string said() const {
-        std::ostringstream all;
-        all << std::ifstream{log_}.rdbuf();
-        return all.str();
-    }
-
-  private:
-    std::vector<std::string> command_;
-    std::string log_;
-    pid_t pid_ = -1;
-    int status_ = -1;
-};
-
-inline bool is_free(std::uint16_t port) {
-    int const s = ::socket(AF_INET, SOCK_DGRAM, 0);
-    sockaddr_in at{};
-    at.sin_family = AF_INET;
-    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    at.sin_port = htons(port);
-    bool const bound = ::bind(s, reinterpret_cast<sockaddr const*>(&at), sizeof at) == 0;
-    ::close(s);
-    return bound;
+// Tests that run at the same time look at different places first.
+inline std::uint16_t free_base_port() {
+    static auto next = static_cast<std::uint64_t>(::getpid());
+    return find_base_port(most_of_a_kind, most_of_a_kind, next++).value();
 }
 
-// The first of 130 ports that are free; other tests that run now look elsewhere.
-inline std::uint16_t free_base_port() {
-    static unsigned next = static_cast<unsigned>(::getpid());
-    for (int tries = 0; tries < 200; ++tries) {
-        auto const base = static_cast<std::uint16_t>(10000 + next++ % 170 * 130);
-        bool all = true;
-        for (std::uint16_t p = 0; p < 130 && all; ++p) {
-            all = is_free(static_cast<std::uint16_t>(base + p));
-        }
-        if (all) return base;
+inline bool until(std::function<bool()> const& so, std::chrono::milliseconds most = 60s) {
+    auto const deadline = std::chrono::steady_clock::now() + most;
+    while (!so()) {
+        if (std::chrono::steady_clock::now() > deadline) return false;
+        // real time: processes are watched from outside.
+        std::this_thread::sleep_for(20ms);
     }
-    throw std::runtime_error("no ports are free");
+    return true;
 }
 
 struct shop_size {
@@ -139,15 +64,15 @@ class running_shop {
         gateway_ = make("gateway", {"gateway", "--stock", in("stock.toml")});
         for (std::uint32_t r = 0; r < size_.robots; ++r) {
             robots_.push_back(make("robot-" + std::to_string(r),
-                                   {"robot", std::to_string(r), list(r, size_.robots), "--scoop-ms",
-                                    std::to_string(size_.scoop_ms)}));
+                                   {"robot", std::to_string(r), list_of_members(r, size_.robots),
+                                    "--scoop-ms", std::to_string(size_.scoop_ms)}));
         }
         for (std::uint32_t n = 0; n < size_.screens; ++n) {
             std::string const file = "orders" + std::to_string(n) + ".jsonl";
             (void)scratch_.write(file, orders(n));
             screens_.push_back(
                 make("screen-" + std::to_string(n),
-                     {"screen", std::to_string(n), list(0, size_.screens), in(file),
+                     {"screen", std::to_string(n), list_of_members(0, size_.screens), in(file),
                       std::to_string(size_.robots), "--gone-after", size_.gone_after}));
         }
     }
@@ -158,9 +83,9 @@ class running_shop {
         for (auto& s : screens_) s->start();
     }
 
-    member& gateway() { return *gateway_; }
-    member& robot(std::uint32_t n) { return *robots_.at(n); }
-    member& screen(std::uint32_t n) { return *screens_.at(n); }
+    child& gateway() { return *gateway_; }
+    child& robot(std::uint32_t n) { return *robots_.at(n); }
+    child& screen(std::uint32_t n) { return *screens_.at(n); }
     std::string directory() const { return scratch_.path().string(); }
     std::string in(std::string const& name) const { return directory() + "/" + name; }
     std::uint16_t base_port() const noexcept { return size_.base_port; }
@@ -173,19 +98,10 @@ class running_shop {
         ledger_summary const s = ledger();
         return s.delivered + s.aborted + s.refunded;
     }
-    bool until(std::function<bool()> const& so, std::chrono::milliseconds most = 60s) const {
-        auto const deadline = std::chrono::steady_clock::now() + most;
-        while (!so()) {
-            if (std::chrono::steady_clock::now() > deadline) return false;
-            // real time: processes are watched from outside.
-            std::this_thread::sleep_for(20ms);
-        }
-        return true;
-    }
     bool until_ended(std::int64_t orders) const {
         return until([&] { return ended() >= orders; });
     }
-    bool until_said(member const& m, std::string const& text) const {
+    bool until_said(child const& m, std::string const& text) const {
         return until([&] { return m.said().find(text) != std::string::npos; });
     }
 
@@ -221,8 +137,8 @@ class running_shop {
     static std::string tail(std::string const& text) {
         return text.size() < 2500 ? text : text.substr(text.size() - 2500);
     }
-    std::unique_ptr<member> make(std::string const& name, std::vector<std::string> arguments) {
-        arguments.insert(arguments.begin(), SHOP_PROGRAM);
+    std::unique_ptr<child> make(std::string const& name, std::vector<std::string> arguments) {
+        arguments.insert(arguments.begin(), "shop");
         for (std::string const& a :
              {std::string{"--state"}, directory(), std::string{"--base-port"},
               std::to_string(size_.base_port), std::string{"--log"}, std::string{"info"}}) {
@@ -232,14 +148,7 @@ class running_shop {
             arguments.emplace_back("--peers-port");
             arguments.push_back(std::to_string(size_.peers_port));
         }
-        return std::make_unique<member>(std::move(arguments), in(name + ".log"));
-    }
-    static std::string list(std::uint32_t from, std::uint32_t count) {
-        std::string text;
-        for (std::uint32_t i = 0; i < count; ++i) {
-            text += (i == 0 ? "" : ":") + std::to_string((from + i) % count);
-        }
-        return text;
+        return std::make_unique<child>(SHOP_PROGRAM, std::move(arguments), in(name + ".log"));
     }
     std::string orders(std::uint32_t screen) const {
         std::ostringstream text;
@@ -254,9 +163,9 @@ class running_shop {
 
     shop_size size_;
     rondo::test::scratch_directory scratch_;
-    std::unique_ptr<member> gateway_;
-    std::vector<std::unique_ptr<member>> robots_;
-    std::vector<std::unique_ptr<member>> screens_;
+    std::unique_ptr<child> gateway_;
+    std::vector<std::unique_ptr<child>> robots_;
+    std::vector<std::unique_ptr<child>> screens_;
 };
 
 }  // namespace rondo::shop::test

@@ -200,6 +200,7 @@ place simulated_shop::place_of(member_id id, sim::node* self) {
         if (!self->is_up()) return;
         self->crash();
     };
+    p.cannot_start = p.fail;
     p.log = std::make_shared<spdlog::logger>(name_of(id));
     if (options_.shown) p.log->sinks().push_back(std::make_shared<trace_sink>(world_, name_of(id)));
     if (!options_.shown) p.log->set_level(spdlog::level::off);
@@ -263,6 +264,7 @@ simulation_result simulated_shop::run() {
     }
     run_for(random_.between(0ms, 2s));
     put_right();
+    bool const farewell_follows = !all_ended();
     time_point const bound = world_.now() + options_.bound;
     while (!all_ended() && result_.violation.empty()) {
         if (world_.now() >= bound) {
@@ -271,6 +273,8 @@ simulation_result simulated_shop::run() {
         }
         run_for(100ms);
     }
+    for (int wait = 0; farewell_follows && wait < 100 && !all_closed(); ++wait) run_for(100ms);
+    if (result_.violation.empty() && farewell_follows) check_quiet();
     // The shop opens again, and waits for a screen that does not come: so that there is a leader,
     // which tells the robots what is left.
     note("the shop opens again");
@@ -403,6 +407,13 @@ void simulated_shop::put_right() {
 bool simulated_shop::all_ended() {
     for (auto& [id, m] : members_) {
         if (is_screen(id) && m->lines_done < orders_[id].size()) return false;
+    }
+    return true;
+}
+
+bool simulated_shop::all_closed() const {
+    for (auto const& [id, m] : members_) {
+        if (is_screen(id) && !m->over) return false;
     }
     return true;
 }

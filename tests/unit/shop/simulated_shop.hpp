@@ -8,7 +8,8 @@
 //   I3  what is delivered was committed; in the end, charged means delivered or refunded
 //   I4  a generation of a token has one holder; places that a robot accepts rise
 //   I5  an epoch has one leader; what a screen follows does not fall
-//   I6  in the end, when a leader has told what is left, no token shows more than the ledger has
+//   I6  in the end no token shows more than the ledger has, if since the last fault a leader has
+//       said farewell; else as soon as there is one again (docs/shop.md says why)
 //   I7  what a screen was told is in the ledger, also after crashes; steps are only added to it
 //   I8  every queue is within its bound, also where that is small
 //   I9  once faults stop every order ends within `bound`
@@ -105,6 +106,7 @@ class simulated_shop {
     member* leading();
     void put_right();
     bool all_ended();
+    bool all_closed() const;
     void check();
     void check_ledger();
     void check_steps(std::vector<ledger_step> const& now);
