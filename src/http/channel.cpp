@@ -160,6 +160,7 @@ std::expected<bool, failure> channel::try_send(pieces& p, int flags) noexcept {
         ssize_t const n =
             ::sendmsg(socket_.native_handle(), &message, MSG_DONTWAIT | MSG_NOSIGNAL | flags);
         if (n >= 0) {
+            sent_some_ = true;
             p.advance(static_cast<std::size_t>(n));
         } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
             return false;
@@ -206,6 +207,7 @@ void channel::begin_body(http::framing f, std::uint64_t length, bool muted) noex
     out_left_ = length;
     out_muted_ = muted;
     out_ended_ = false;
+    sent_some_ = false;
     out_sent_ = 0;
 }
 

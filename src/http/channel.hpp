@@ -95,6 +95,8 @@ class channel : public watched {
     task<done> write_file(buffer* head, int file, std::uint64_t offset, std::uint64_t length);
     task<done> end_body(buffer* head, std::span<field const> trailer);
     bool message_sent() const noexcept { return out_ended_; }
+    // The system has taken no byte of it.
+    bool sent_nothing() const noexcept { return !sent_some_; }
     std::uint64_t body_sent() const noexcept { return out_sent_; }
 
     // All of it. Try: false if some is left that has to be waited for.
@@ -150,6 +152,7 @@ class channel : public watched {
     http::framing out_framing_ = http::framing::none;
     bool out_muted_ = false;
     bool out_ended_ = false;
+    bool sent_some_ = false;
     std::uint64_t out_left_ = 0;
     std::uint64_t out_sent_ = 0;
 };

@@ -12,6 +12,7 @@ std::string_view exchange::local_address() const { return on_.local_address(); }
 std::string_view exchange::request_id() const { return on_.request_id(); }
 bool exchange::secure() const noexcept { return on_.secure(); }
 std::size_t exchange::worker() const noexcept { return on_.worker(); }
+bool exchange::ended() const noexcept { return on_.body_ended(); }
 http::fields exchange::trailers() const noexcept { return on_.trailers(); }
 response_text& exchange::answer() noexcept { return on_.answer(); }
 bool exchange::answered() const noexcept { return on_.answered(); }

@@ -119,14 +119,18 @@ void frame_answer(response_text& answer, response_head const& head, method m) no
 struct proxy::attempt {
     balance::turn turn;
     bool second = false;
-    bool fresh = false;     // with a new connection
-    bool reused = false;    // the connection had been kept open
-    bool uploaded = false;  // something of the body may have been sent
-    bool headed = false;    // the head of a response came
+    bool fresh = false;    // with a new connection
+    bool reused = false;   // the connection had been kept open
+    bool dropped = false;  // of the body something was sent that is here no more
+    bool headed = false;   // the head of a response came
+    std::optional<std::string_view> piece = {};  // of the body: read, and here until the next
 
     // The two that run at once.
-    stop_source end_upload{};
-    stop_source end_download{};
+    struct ends {
+        stop_source upload;
+        stop_source download;
+    };
+    std::optional<ends> end = {};
     std::optional<failure> client_failure = {};
 };
 
@@ -170,7 +174,7 @@ void proxy::failed(exchange const& x, attempt const& a, failure const& f) {
 // The turn for a second try, in `a`; false if there is to be none.
 bool proxy::try_again(attempt& a, failure const& f, method m) {
     bool const safe = f.retry_safe || (is_idempotent(m) && f.kind == failure_kind::closed);
-    if (a.second || a.uploaded || a.headed || !safe || f.source != party::upstream) return false;
+    if (a.second || a.dropped || a.headed || !safe || f.source != party::upstream) return false;
     a.second = true;
     if (a.reused) {
         a.fresh = true;  // at the same backend
@@ -219,9 +223,10 @@ task<outcome> proxy::attempt_once(exchange* x, attempt* a) {
         if (!sent) co_return sent;
         co_return co_await download(x, &over, a);
     }
-    a->uploaded = true;
-    auto both = co_await when_all(with_stop(upload(x, &over, a), a->end_upload.token()),
-                                  with_stop(finish_download(x, &over, a), a->end_download.token()));
+    a->end.emplace();
+    auto both =
+        co_await when_all(with_stop(upload(x, &over, a), a->end->upload.token()),
+                          with_stop(finish_download(x, &over, a), a->end->download.token()));
     if (a->client_failure) co_return std::unexpected{*a->client_failure};
     auto const& downloaded = std::get<1>(both);
     if (!downloaded) {
@@ -233,26 +238,30 @@ task<outcome> proxy::attempt_once(exchange* x, attempt* a) {
 
 task<void> proxy::upload(exchange* x, call* to, attempt* a) {
     for (;;) {
-        auto const piece = co_await x->read();
-        if (!piece) {
-            a->client_failure = piece.error();
-            a->end_download.request_stop();
-            co_return;
+        if (!a->piece) {  // else it is of the try before
+            auto const read = co_await x->read();
+            if (!read) {
+                a->client_failure = read.error();
+                a->end->download.request_stop();
+                co_return;
+            }
+            a->piece = *read;
         }
-        outcome sent;
-        if (piece->empty()) {
-            http::fields const trailer = x->trailers();
-            sent = co_await to->finish(std::span{trailer.begin(), trailer.end()});
-        } else {
-            sent = co_await to->write(*piece);
+        if (!a->piece->empty()) {
+            auto const sent = co_await to->write(*a->piece);
+            if (!sent) co_return;  // the download says why
         }
-        if (!sent || piece->empty()) co_return;  // if it was not taken, the download says why
+        if (x->ended()) break;
+        a->piece.reset();
+        a->dropped = true;
     }
+    http::fields const trailer = x->trailers();
+    (void)co_await to->finish(std::span{trailer.begin(), trailer.end()});
 }
 
 task<outcome> proxy::finish_download(exchange* x, call* from, attempt* a) {
     auto const done = co_await download(x, from, a);
-    a->end_upload.request_stop();
+    a->end->upload.request_stop();
     co_return done;
 }
 

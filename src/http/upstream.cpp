@@ -48,6 +48,7 @@ void upstream::begin(bool reused) noexcept {
     reused_ = reused;
     head_sent_ = answered_ = complete_ = false;
     expect_body(framing::none, 0);
+    begin_body(framing::none, 0, false);
 }
 
 buffer* upstream::seal() {
@@ -68,10 +69,12 @@ buffer* upstream::seal() {
     return &request_.seal();
 }
 
-// Nothing has come back over a connection that the upstream may have closed while it was idle.
+// RFC 9110, 9.2.2: what is not idempotent is repeated only if it was certainly not applied: no byte
+// of it has left. Otherwise nothing may have come back, over a connection that the upstream may
+// have closed while it was idle.
 failure upstream::with_retry(failure f) const noexcept {
-    f.retry_safe =
-        reused_ && !answered_ && f.kind == failure_kind::closed && is_idempotent(request_.method());
+    bool const unseen = sent_nothing() || (reused_ && is_idempotent(request_.method()));
+    f.retry_safe = f.kind == failure_kind::closed && !answered_ && unseen;
     return f;
 }
 

@@ -64,6 +64,8 @@ class exchange {
 
     // The next piece of the request's body; empty at its end. After upgrade(): of the tunnel.
     task<std::expected<std::string_view, failure>> read();
+    // Whether the last piece has been read; it is there until the next read(), or the end.
+    bool ended() const noexcept;
     // After the end of a chunked body.
     http::fields trailers() const noexcept;
 

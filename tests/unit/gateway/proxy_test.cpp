@@ -7,11 +7,14 @@
 #include <atomic>
 #include <barrier>
 #include <chrono>
+#include <cstdint>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
 
+#include "rondo/sync/semaphore.hpp"
 #include "running.hpp"
 #include "support/wire.hpp"
 
@@ -328,6 +331,103 @@ TEST(Proxy, MakesUpForAConnectionThatWasKeptTooLong) {
     running r{forwarding_to(quoted(up))};
     for (int i = 0; i < 10; ++i) EXPECT_EQ(body_of(r.ask("/")), "ok");
     EXPECT_EQ(connections, 10);
+}
+
+// An upstream that answers a request and keeps the connection, then waits for what comes next and
+// closes without an answer. Connections after the first one answer everything.
+class fickle_upstream {
+  public:
+    // Its first connection closes when the next request is there, or when it is told to.
+    enum class closes : std::uint8_t { after_a_request, when_told };
+    explicit fickle_upstream(closes when) : when_(when) {}
+    ~fickle_upstream() { close_now(); }
+
+    std::string address() const { return quoted(server_); }
+    void close_now() { close_.add_permits(1); }
+    bool await_connections(std::size_t n) {
+        for (int i = 0; i < 2000 && server_.accepted() < n; ++i) {
+            // real time: what is waited for is a thread of the gateway's.
+            std::this_thread::sleep_for(std::chrono::milliseconds{5});
+        }
+        return server_.accepted() == n;
+    }
+    int requests(std::string_view method) {
+        std::lock_guard const guard{lock_};
+        int n = 0;
+        for (std::string const& r : seen_) n += r.starts_with(method) ? 1 : 0;
+        return n;
+    }
+
+  private:
+    bool read_one(wire& w) {
+        std::string message = w.read_message();
+        if (message.empty()) return false;
+        std::lock_guard const guard{lock_};
+        seen_.push_back(std::move(message));
+        return true;
+    }
+    void serve(wire& w) {
+        if (first_.exchange(false)) {
+            if (read_one(w)) w.send(ok);
+            if (when_ == closes::after_a_request) {
+                (void)read_one(w);
+            } else if (auto told = close_.blocking_acquire()) {
+                told->forget();
+            }
+            return;
+        }
+        while (read_one(w)) w.send(ok);
+    }
+
+    closes when_;
+    std::atomic<bool> first_{true};
+    semaphore close_{0};
+    std::mutex lock_;
+    std::vector<std::string> seen_;
+    scripted_server server_{[this](wire& w) { serve(w); }};
+};
+
+TEST(Proxy, SendsAPostAgainOfWhichNothingWasSent) {
+    fickle_upstream up{fickle_upstream::closes::when_told};
+    running r{forwarding_to(up.address())};
+    wire w = r.connect();
+    w.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    EXPECT_EQ(body_of(w.read_message()), "ok");
+    w.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n");
+    // It has chosen a connection, and waits for something to send.
+    EXPECT_EQ(w.read_head(), "HTTP/1.1 100 Continue\r\n\r\n");
+    up.close_now();
+    ASSERT_TRUE(up.await_connections(2));
+    w.send("body");
+    EXPECT_EQ(body_of(w.read_message()), "ok");
+    EXPECT_EQ(up.requests("POST"), 1);
+}
+
+TEST(Proxy, SendsAnIdempotentRequestAgainWhoseBodyIsStillThere) {
+    fickle_upstream up{fickle_upstream::closes::after_a_request};
+    running r{forwarding_to(up.address())};
+    wire w = r.connect();
+    w.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    EXPECT_EQ(body_of(w.read_message()), "ok");
+    w.send("PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nbody");
+    EXPECT_EQ(body_of(w.read_message()), "ok");
+    EXPECT_EQ(up.requests("PUT"), 2);
+}
+
+TEST(Proxy, DoesNotSendAgainWhatMayHaveBeenAppliedOrIsHereNoMore) {
+    std::string const large(3'000'000, 'l');
+    for (std::string const& request :
+         {std::string{"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nbody"},
+          "PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 3000000\r\n\r\n" + large}) {
+        fickle_upstream up{fickle_upstream::closes::after_a_request};
+        running r{forwarding_to(up.address())};
+        wire w = r.connect();
+        w.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+        EXPECT_EQ(body_of(w.read_message()), "ok");
+        w.send(request);
+        EXPECT_EQ(status_of(w.read_message()), "502");
+        EXPECT_EQ(up.requests("P"), 1);
+    }
 }
 
 TEST(Proxy, RefusesAHeadThatBreaksOff) {

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "rondo/core/when_all.hpp"
+#include "rondo/sync/semaphore.hpp"
 #include "wire.hpp"
 
 namespace rondo::http {
@@ -254,6 +255,46 @@ TEST_F(Client, MayRetryWhereNobodyListens) {
     fetched const r = ask(nowhere);
     ASSERT_TRUE(r.error.has_value());
     EXPECT_EQ(r.error->kind, failure_kind::refused);
+    EXPECT_TRUE(r.error->retry_safe);
+}
+
+// Over a connection that was kept, and is reset between the look at it and the first byte.
+task<fetched> post_after(client* c, client::endpoint to, semaphore* reset_now,
+                         semaphore* is_reset) {
+    fetched r;
+    auto connected = co_await c->connect(to);
+    if (!connected) co_return r;
+    call over{std::move(*connected)};
+    r.reused = over.reused();
+    reset_now->add_permits(1);
+    auto const done = co_await is_reset->acquire();
+    over.head().line("POST", "/");
+    over.head().add("host", "upstream");
+    auto const sent = co_await over.finish();
+    if (!sent) r.error = sent.error();
+    co_return r;
+}
+
+TEST_F(Client, SaysThatARequestOfWhichNothingWasSentMayBeSentAgain) {
+    semaphore reset_now{0};
+    semaphore is_reset{0};
+    scripted const up{[&](wire& w, int) {
+        w.hear_until("\r\n\r\n");
+        w.say("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+        auto const told = reset_now.blocking_acquire();
+        linger const at_once{.l_onoff = 1, .l_linger = 0};
+        ::setsockopt(w.fd(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+        w.close();
+        is_reset.add_permits(1);
+    }};
+    EXPECT_EQ(ask(up.address()).status, 200);
+    fetched const r =
+        rt_.spawn_pinned_to(0, post_after(&client_, up.address(), &reset_now, &is_reset))
+            .blocking_join()
+            .value();
+    EXPECT_TRUE(r.reused);
+    ASSERT_TRUE(r.error.has_value());
+    EXPECT_EQ(r.error->kind, failure_kind::closed);
     EXPECT_TRUE(r.error->retry_safe);
 }
 
