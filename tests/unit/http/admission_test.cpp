@@ -327,31 +327,30 @@ TEST(Admission, SaysWhyItRefuses) {
     EXPECT_EQ(b.reached, 1);
 }
 
-TEST(Admission, WhoExpiresIsToldSoonAndGetsNoFurther) {
+// That it is told at its deadline, to the tick, is for AdmissionByHand, where time is virtual. Here,
+// where the machine may be busy: not before, and while nobody leaves and who came before waits on.
+TEST(Admission, WhoExpiresIsToldInLineAndGetsNoFurther) {
     auto s = room_for(1);
     s.deadline_header = "x-timeout";
-    s.deadline_max = 60s;
+    s.deadline_max = 1h;
     behind_admission b{std::move(s)};
     wire in = b.dial();
     in.say(get("acme"));
     b.await(1, 0);
-    // Real time: that it is told soon is what is asked. The best of some tries, as the machine may
-    // be busy with something else.
-    clock::duration best = 1h;
-    for (int i = 0; i < 100 && best > 35ms; ++i) {
-        wire late = b.dial();
-        time_point const asked = clock::now();
-        late.say(get("zeta", "X-Timeout: 30ms\r\n"));
-        EXPECT_EQ(status_in(late.hear_message()), 504);
-        clock::duration const took = clock::now() - asked;
-        EXPECT_GE(took, 30ms);
-        best = std::min(best, took);
-    }
-    EXPECT_LE(best, 35ms);
+    wire patient = b.dial();
+    patient.say(get("zeta", "X-Timeout: 1h\r\n"));
+    b.await(1, 1);
+    wire late = b.dial();
+    time_point const asked = clock::now();
+    late.say(get("zeta", "X-Timeout: 30ms\r\n"));
+    EXPECT_EQ(status_in(late.hear_message()), 504);
+    EXPECT_GE(clock::now() - asked, 30ms);
+    b.await(1, 1);
     EXPECT_EQ(b.reached, 1);
-    b.go_on.add_permits(1);
+    b.go_on.add_permits(2);
     EXPECT_EQ(body_in(in.hear_message()), "served");
-    EXPECT_EQ(b.reached, 1);
+    EXPECT_EQ(body_in(patient.hear_message()), "served");
+    EXPECT_EQ(b.reached, 2);
 }
 
 TEST(Admission, AClientThatGoesAwayLeavesTheLine) {
