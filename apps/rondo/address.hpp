@@ -1,5 +1,5 @@
 // address.hpp: where to listen and where to forward to, as written: "10.0.0.1:80", "[::1]:80",
-// "backend.local:80". Names are looked up when the gateway starts.
+// "backend.local:80". What address a name has: names.hpp.
 #pragma once
 
 #include <cstdint>

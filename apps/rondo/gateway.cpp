@@ -14,10 +14,12 @@
 #include <mutex>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "front.hpp"
 #include "listening.hpp"
 #include "monitor.hpp"
+#include "rondo/core/this_task.hpp"
 #include "rondo/core/when_all.hpp"
 #include "rondo/exec/runtime.hpp"
 #include "rondo/http/server.hpp"
@@ -84,18 +86,23 @@ struct gateway::state {
         listeners admin_at;
     };
 
-    state(config c, std::shared_ptr<spdlog::logger> l)
+    state(config c, std::shared_ptr<spdlog::logger> l, name_service n)
         : settings(std::move(c)),
           log(std::move(l)),
+          names(std::move(n)),
           watcher([this] { return read(); }),
           desk(rt, watcher, [this] { return draining.load(std::memory_order_relaxed); }) {}
 
     reception receive_by(config const& c);
-    std::expected<tables, std::vector<diagnostic>> open_routes(config const& c);
+    std::expected<tables, std::vector<diagnostic>> open_routes(config const& c, resolver const& by);
     std::expected<plan, diagnostic> bind(config const& c, tables routes);
     std::optional<std::size_t> same_as(listeners const& at, std::vector<bool> const& taken) const;
     std::expected<void, std::string> apply(plan p, config const& c);
     std::expected<void, std::string> apply_admin(listeners at, config const& c);
+    std::expected<void, std::vector<diagnostic>> change_to(config const& c, resolver const& by);
+    tables current_routes() const;
+    bool follow_names();
+    task<void> keep_following();
     void start_leaving(std::shared_ptr<front> f);
     void say_where() const;
     void forget_what_ended();
@@ -106,11 +113,13 @@ struct gateway::state {
 
     config settings;
     std::shared_ptr<spdlog::logger> log;
+    name_service const names;
     time_point const since = clock::now();
     std::atomic<bool> draining{false};
     std::atomic<std::uint64_t> version{1};
     std::atomic<std::uint64_t> refused{0};
 
+    std::mutex asking;        // names are looked up; who has it only tries the next
     std::mutex control;       // one start, reload or stop at a time
     mutable std::mutex lock;  // of the servers, for those who only look
     runtime rt;
@@ -123,6 +132,7 @@ struct gateway::state {
     monitor watcher;
     admin desk;
     std::optional<join_handle<void>> watching;
+    std::optional<join_handle<void>> following;
     listeners admin_at;
     std::unique_ptr<http::server> admin_server;
     std::vector<std::unique_ptr<http::server>> admins_before;
@@ -147,11 +157,12 @@ reception gateway::state::receive_by(config const& c) {
     return r;
 }
 
-auto gateway::state::open_routes(config const& c)
+auto gateway::state::open_routes(config const& c, resolver const& by)
     -> std::expected<tables, std::vector<diagnostic>> {
     tables made;
     std::vector<diagnostic> wrong;
     reception const through = receive_by(c);
+    surroundings const with{rt, log, by};
     for (server_config const& s : c.servers) {
         // What stays is found by address later; here it is enough that names are rarely changed.
         std::shared_ptr<route_table> before;
@@ -163,7 +174,7 @@ auto gateway::state::open_routes(config const& c)
             if (same) before = routes;
             if (same) break;
         }
-        made.push_back(route_table::open(s, through, rt, log, before.get(), wrong));
+        made.push_back(route_table::open(s, through, with, before.get(), wrong));
     }
     if (!wrong.empty()) return std::unexpected{std::move(wrong)};
     return made;
@@ -292,6 +303,71 @@ void gateway::state::forget_what_ended() {
     std::erase_if(retired, [](auto const& t) { return t.use_count() == 1; });
 }
 
+// R1 to R4, from a plain thread that has the control.
+std::expected<void, std::vector<diagnostic>> gateway::state::change_to(config const& c,
+                                                                       resolver const& by) {
+    forget_what_ended();
+    auto routes = open_routes(c, by);
+    if (!routes) return std::unexpected{std::move(routes.error())};
+    auto plan = bind(c, *std::move(routes));
+    if (!plan) return std::unexpected{std::vector{std::move(plan.error())}};
+    auto const applied = apply(*std::move(plan), c);
+    if (!applied) return std::unexpected{std::vector{diagnostic{{}, applied.error(), ""}}};
+    return {};
+}
+
+// --- names -------------------------------------------------------------------------------------
+
+auto gateway::state::current_routes() const -> tables {
+    std::lock_guard const guard{lock};
+    tables all;
+    for (running_server const& s : servers) all.push_back(s.in_front->routes());
+    return all;
+}
+
+// Answers may take long: nobody who changes or ends the gateway waits for them, and if somebody has
+// changed it meanwhile they are for nothing.
+bool gateway::state::follow_names() {
+    std::lock_guard const once{asking};
+    if (draining) return false;
+    std::uint64_t const seen = version;
+    std::vector<std::pair<address, tcp_addresses>> known;
+    bool changed = false;
+    for (auto const& routes : current_routes()) {
+        for (address const& name : routes->names()) {
+            endpoint const had = routes->address_of(name).value();
+            auto found = names.ask(name);
+            if (!found || found->empty()) found = tcp_addresses{had};
+            bool const lost = std::ranges::count(*found, had) == 0;
+            if (lost) log->info("'{}' is not at {} any more", name.host, to_string(had));
+            changed = changed || lost;
+            known.emplace_back(name, *std::move(found));
+        }
+    }
+    if (!changed) return false;
+    std::unique_lock const guard{control, std::try_to_lock};
+    if (!guard || draining || version != seen) return false;
+    auto const by = [&](address const& a) -> std::expected<tcp_addresses, std::string> {
+        auto const it = std::ranges::find(known, a, &decltype(known)::value_type::first);
+        return it != known.end() ? it->second : names.ask(a);
+    };
+    config const same = settings;
+    auto const done = change_to(same, by);
+    if (!done) log->warn("names have other addresses, but {}", done.error().front().problem);
+    return done.has_value();
+}
+
+task<void> gateway::state::keep_following() {
+    for (;;) {
+        co_await sleep_for(names.every);
+        bool const some = std::ranges::any_of(current_routes(),
+                                              [](auto const& t) { return !t->names().empty(); });
+        if (!some) continue;
+        auto asked = rt.spawn_blocking([this] { return follow_names(); });
+        (void)co_await asked.get();
+    }
+}
+
 // --- figures -----------------------------------------------------------------------------------
 
 gateway::state::fronts gateway::state::all_fronts() const {
@@ -335,9 +411,9 @@ gateway::gateway(std::unique_ptr<state> s) noexcept : state_(std::move(s)) {}
 gateway::~gateway() { (void)state_->end(clock::duration::zero()); }
 
 std::expected<std::unique_ptr<gateway>, std::vector<diagnostic>> gateway::prepare(
-    config c, std::shared_ptr<spdlog::logger> log) {
-    auto s = std::make_unique<state>(std::move(c), std::move(log));
-    auto routes = s->open_routes(s->settings);
+    config c, std::shared_ptr<spdlog::logger> log, name_service names) {
+    auto s = std::make_unique<state>(std::move(c), std::move(log), std::move(names));
+    auto routes = s->open_routes(s->settings, s->names.ask);
     if (!routes) return std::unexpected{std::move(routes.error())};
     s->prepared = *std::move(routes);
     return std::unique_ptr<gateway>{new gateway{std::move(s)}};
@@ -350,8 +426,10 @@ std::expected<void, std::string> gateway::start() {
     auto plan = state_->bind(state_->settings, std::move(state_->prepared));
     if (!plan) return std::unexpected{std::move(plan.error().problem)};
     auto applied = state_->apply(*std::move(plan), state_->settings);
-    if (applied) state_->say_where();
-    return applied;
+    if (!applied) return applied;
+    state_->say_where();
+    state_->following = state_->rt.spawn(state_->keep_following());
+    return {};
 }
 
 void gateway::state::say_where() const {
@@ -374,18 +452,15 @@ std::expected<std::uint64_t, std::vector<diagnostic>> gateway::reload(config c) 
         return std::unexpected{std::move(why)};
     };
     if (state_->draining) return refuse({{{}, "the gateway ends", ""}});
-    state_->forget_what_ended();
-    auto routes = state_->open_routes(c);
-    if (!routes) return refuse(std::move(routes.error()));
-    auto plan = state_->bind(c, *std::move(routes));
-    if (!plan) return refuse({std::move(plan.error())});
-    auto const applied = state_->apply(*std::move(plan), c);
-    if (!applied) return refuse({{{}, applied.error(), ""}});
+    auto changed = state_->change_to(c, state_->names.ask);
+    if (!changed) return refuse(std::move(changed.error()));
     state_->log->set_level(log_levels[static_cast<std::size_t>(c.log)]);
     state_->settings = std::move(c);
     state_->say_where();
     return ++state_->version;
 }
+
+bool gateway::follow_names() { return state_->follow_names(); }
 
 void gateway::refused() noexcept { ++state_->refused; }
 
@@ -419,7 +494,13 @@ std::size_t gateway::state::end(clock::duration grace) {
         (void)watching->blocking_join();
         watching.reset();
     }
+    if (following) {
+        following->request_stop();
+        (void)following->blocking_join();
+        following.reset();
+    }
     if (admin_server) (void)admin_server->blocking_stop(last_words);
+    std::lock_guard const answered{asking};  // what goes on there uses us
     for (auto& d : departures) (void)d.blocking_join();
     departures.clear();
     return sum;

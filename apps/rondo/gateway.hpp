@@ -16,10 +16,14 @@
 //                keep the old ones. An address that stays is never closed, also if it goes to
 //                another server: what is queued there is accepted by whoever has it then. A server
 //                that is gone ends as by stop().
+// Names          of backends are looked up when a configuration is loaded, and again now and then:
+//                one that has lost its address is as a new configuration with the new address. If
+//                it cannot be found the address stays. No worker waits for an answer; the end of
+//                the gateway does.
 // Stop           servers stop at the same time, each as http::server::stop() says; the admin
 //                address answers until they have.
-// Thread safety  start() and stop() by one plain thread, reload() by any plain thread; the figures
-//                by all.
+// Thread safety  start() and stop() by one plain thread, reload() and follow_names() by any plain
+//                thread; the figures by all.
 #pragma once
 
 #include <spdlog/logger.h>
@@ -35,6 +39,7 @@
 #include "admin.hpp"
 #include "config.hpp"
 #include "diagnostic.hpp"
+#include "names.hpp"
 
 namespace rondo::gateway {
 
@@ -44,7 +49,7 @@ class gateway {
 
     // Loads certificates, opens directories, looks names up.
     static std::expected<std::unique_ptr<gateway>, std::vector<diagnostic>> prepare(
-        config c, std::shared_ptr<spdlog::logger> log);
+        config c, std::shared_ptr<spdlog::logger> log, name_service names = {});
     ~gateway();
     gateway(gateway const&) = delete;
     gateway& operator=(gateway const&) = delete;
@@ -55,6 +60,9 @@ class gateway {
     std::expected<void, std::string> start();
     // The number of the configuration, or what is wrong with it.
     std::expected<std::uint64_t, std::vector<diagnostic>> reload(config c);
+    // Looks the names of backends up now. Whether one has another address, which is used from then
+    // on; not while something else changes the gateway.
+    bool follow_names();
     // A configuration could not even be read; counted.
     void refused() noexcept;
     // How many connections were cut off at the end of the grace.

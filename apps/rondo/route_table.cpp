@@ -1,6 +1,6 @@
 #include "route_table.hpp"
 
-#include <boost/asio/io_context.hpp>
+#include <algorithm>
 #include <sstream>
 #include <string_view>
 #include <utility>
@@ -34,28 +34,8 @@ std::string to_string(tcp::endpoint const& e) {
     return out.str();
 }
 
-std::expected<tcp::endpoint, diagnostic> look_up(address const& a) {
-    net::io_context context;
-    tcp::resolver resolver{context};
-    boost::system::error_code error;
-    auto const found =
-        resolver.resolve(a.host, std::to_string(a.port), tcp::resolver::numeric_service, error);
-    if (error || found.empty()) {
-        return std::unexpected{
-            diagnostic{.at = a.at,
-                       .problem = "cannot find '" + a.host + "': " + error.message(),
-                       .advice = ""}};
-    }
-    for (auto const& entry : found) {
-        if (entry.endpoint().protocol() == tcp::v4()) return entry.endpoint();
-    }
-    return found.begin()->endpoint();
-}
-
 std::shared_ptr<route_table> route_table::open(server_config const& from, reception const& through,
-                                               runtime& rt,
-                                               std::shared_ptr<spdlog::logger> const& log,
-                                               route_table const* before,
+                                               surroundings const& with, route_table const* before,
                                                std::vector<diagnostic>& wrong) {
     std::shared_ptr<route_table> made{new route_table{from, through}};
     std::size_t const wrong_before = wrong.size();
@@ -73,57 +53,85 @@ std::shared_ptr<route_table> route_table::open(server_config const& from, recept
         http::client_options c;
         c.connect_timeout = from.limits.connect;
         c.response_timeout = from.limits.response;
-        made->client_ = std::make_shared<http::client>(rt, c);
+        made->client_ = std::make_shared<http::client>(with.rt, c);
     }
-    for (gateway::route const& r : from.routes) made->open(r, log, before, wrong);
+    for (gateway::route const& r : from.routes) made->open(r, with, before, wrong);
     return wrong.size() == wrong_before ? made : nullptr;
 }
 
 // The proxy of a table with the same client, to the same backends by the same weights.
-std::shared_ptr<http::proxy> route_table::same_in(route_table const* before,
-                                                  forward_to const& f) const {
+std::shared_ptr<http::proxy> route_table::same_in(route_table const* before, forward_to const& f,
+                                                  tcp_addresses const& at) const {
     if (before == nullptr || before->client_ != client_) return nullptr;
     for (route const& r : before->routes_) {
-        if (r.proxy != nullptr && r.forward.backends == f.backends) return r.proxy;
+        if (r.proxy != nullptr && r.forward.backends == f.backends && r.at == at) return r.proxy;
     }
     return nullptr;
 }
 
-void route_table::open(gateway::route const& r, std::shared_ptr<spdlog::logger> const& log,
-                       route_table const* before, std::vector<diagnostic>& wrong) {
-    if (auto const* const s = std::get_if<serve_from>(&r.target)) {
-        auto opened = http::files::open(s->root, {.prefix = r.uri, .not_found = s->not_found});
-        if (opened) {
-            routes_.push_back({r.uri,
-                               std::make_shared<http::files const>(*std::move(opened)),
-                               nullptr,
-                               {},
-                               r.admission});
-        } else {
-            wrong.push_back(
-                {.at = {},
-                 .problem = "cannot open '" + s->root.string() + "': " + opened.error().message(),
-                 .advice = ""});
+std::vector<address> route_table::names() const {
+    std::vector<address> all;
+    for (route const& r : routes_) {
+        for (backend const& b : r.forward.backends) {
+            if (is_a_name(b.where)) all.push_back(b.where);
         }
+    }
+    return all;
+}
+
+std::optional<tcp::endpoint> route_table::address_of(address const& backend) const {
+    for (route const& r : routes_) {
+        auto const& all = r.forward.backends;
+        auto const found = std::ranges::find(all, backend, &gateway::backend::where);
+        if (found != all.end()) return r.at[static_cast<std::size_t>(found - all.begin())];
+    }
+    return std::nullopt;
+}
+
+void route_table::open_files(gateway::route const& r, serve_from const& from,
+                             std::vector<diagnostic>& wrong) {
+    auto opened = http::files::open(from.root, {.prefix = r.uri, .not_found = from.not_found});
+    if (!opened) {
+        wrong.push_back(
+            {.at = {},
+             .problem = "cannot open '" + from.root.string() + "': " + opened.error().message(),
+             .advice = ""});
         return;
     }
+    routes_.push_back({.uri = r.uri,
+                       .files = std::make_shared<http::files const>(*std::move(opened)),
+                       .proxy = nullptr,
+                       .takes_turns = r.admission});
+}
+
+void route_table::open(gateway::route const& r, surroundings const& with, route_table const* before,
+                       std::vector<diagnostic>& wrong) {
+    if (auto const* const s = std::get_if<serve_from>(&r.target)) return open_files(r, *s, wrong);
     auto const& forward = std::get<forward_to>(r.target);
     http::proxy_options o;
+    tcp_addresses at;
     for (backend const& b : forward.backends) {
-        auto where = look_up(b.where);
+        auto const had = before != nullptr ? before->address_of(b.where) : std::nullopt;
+        auto where = look_up(b.where, with.names, had);
         if (where) {
+            at.push_back(*where);
             o.backends.push_back({*where, b.weight});
         } else {
             wrong.push_back(std::move(where.error()));
         }
     }
     if (!wrong.empty()) return;
-    o.on_failure = [log](tcp::endpoint const& at, http::failure const& f) {
-        log->warn("backend {}: {}", to_string(at), f.reason);
+    o.on_failure = [log = with.log](tcp::endpoint const& who, http::failure const& f) {
+        log->warn("backend {}: {}", to_string(who), f.reason);
     };
-    auto proxy = same_in(before, forward);
+    auto proxy = same_in(before, forward, at);
     if (proxy == nullptr) proxy = std::make_shared<http::proxy>(*client_, std::move(o));
-    routes_.push_back({r.uri, nullptr, std::move(proxy), forward, r.admission});
+    routes_.push_back({.uri = r.uri,
+                       .files = nullptr,
+                       .proxy = std::move(proxy),
+                       .forward = forward,
+                       .at = std::move(at),
+                       .takes_turns = r.admission});
 }
 
 task<void> route_table::answer(http::exchange* x) const {

@@ -13,11 +13,13 @@
 
 #include <boost/asio/ip/tcp.hpp>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "config.hpp"
 #include "diagnostic.hpp"
+#include "names.hpp"
 #include "rondo/exec/runtime.hpp"
 #include "rondo/http/admission.hpp"
 #include "rondo/http/client.hpp"
@@ -29,14 +31,19 @@ namespace rondo::gateway {
 
 // As the system writes it.
 std::string to_string(boost::asio::ip::tcp::endpoint const& e);
-// An IPv4 address if there is one: what listens for a name often listens there only.
-std::expected<boost::asio::ip::tcp::endpoint, diagnostic> look_up(address const& a);
 
 // What requests go through on their way to a route. Shared by all servers.
 struct reception {
     std::shared_ptr<http::admission> turns = {};  // null: nobody waits
     std::shared_ptr<spdlog::logger> access = {};  // null: no line for each
     bool json = false;
+};
+
+// What routes are made with.
+struct surroundings {
+    runtime& rt;
+    std::shared_ptr<spdlog::logger> log;
+    resolver names = ask_the_system;
 };
 
 class route_table {
@@ -49,9 +56,7 @@ class route_table {
     // Loads certificates, opens directories, looks names up. Null if something is wrong: `wrong`
     // says what.
     static std::shared_ptr<route_table> open(server_config const& from, reception const& through,
-                                             runtime& rt,
-                                             std::shared_ptr<spdlog::logger> const& log,
-                                             route_table const* before,
+                                             surroundings const& with, route_table const* before,
                                              std::vector<diagnostic>& wrong);
 
     task<void> answer(http::exchange* x) const;
@@ -61,13 +66,18 @@ class route_table {
     // Null without TLS.
     std::shared_ptr<boost::asio::ssl::context> tls() const noexcept;
     std::vector<backend_figures> backends() const;
+    // Backends that are known by name.
+    std::vector<address> names() const;
+    // The address that was taken for a backend.
+    std::optional<boost::asio::ip::tcp::endpoint> address_of(address const& backend) const;
 
   private:
     struct route {
         std::string uri;
         std::shared_ptr<http::files const> files;
         std::shared_ptr<http::proxy> proxy;
-        forward_to forward;  // of the proxy
+        forward_to forward = {};  // of the proxy
+        tcp_addresses at = {};    // of its backends
         bool takes_turns = true;
     };
 
@@ -75,9 +85,12 @@ class route_table {
         : made_from_(std::move(from)), through_(std::move(through)) {}
     task<void> answer(http::exchange* x, http::admission::visit* note) const;
     static task<void> answer_and_log(route_table const* by, http::exchange* x);
-    void open(gateway::route const& r, std::shared_ptr<spdlog::logger> const& log,
-              route_table const* before, std::vector<diagnostic>& wrong);
-    std::shared_ptr<http::proxy> same_in(route_table const* before, forward_to const& f) const;
+    void open(gateway::route const& r, surroundings const& with, route_table const* before,
+              std::vector<diagnostic>& wrong);
+    void open_files(gateway::route const& r, serve_from const& from,
+                    std::vector<diagnostic>& wrong);
+    std::shared_ptr<http::proxy> same_in(route_table const* before, forward_to const& f,
+                                         tcp_addresses const& at) const;
 
     server_config made_from_;
     reception through_;

@@ -22,12 +22,13 @@ namespace rondo::gateway {
 
 class running {
   public:
-    explicit running(std::string_view text, std::filesystem::path const& folder = ".") {
+    explicit running(std::string_view text, std::filesystem::path const& folder = ".",
+                     name_service names = {}) {
         config_result loaded = parse(text, folder);
         if (!loaded) throw std::runtime_error(to_string(loaded.error().at(0), "config"));
         auto log = std::make_shared<spdlog::logger>(
             "test", std::make_shared<spdlog::sinks::null_sink_mt>());
-        auto made = gateway::prepare(*std::move(loaded), std::move(log));
+        auto made = gateway::prepare(*std::move(loaded), std::move(log), std::move(names));
         if (!made) throw std::runtime_error(to_string(made.error().at(0), "config"));
         gateway_ = *std::move(made);
         auto const started = gateway_->start();

@@ -1,0 +1,181 @@
+// Backends that are known by name, whose addresses change while the gateway runs.
+#include "rondo/names.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include "rondo/sync/semaphore.hpp"
+#include "running.hpp"
+#include "support/wire.hpp"
+
+namespace rondo::gateway {
+namespace {
+
+using boost::asio::ip::tcp;
+using test::scripted_server;
+using test::wire;
+
+tcp::endpoint at_port(std::uint16_t port) {
+    return {boost::asio::ip::address_v4::loopback(), port};
+}
+
+// A phone book that tests write into. Copies are the same one.
+class phone_book {
+  public:
+    void move_to(tcp_addresses where) {
+        std::lock_guard const guard{page_->lock};
+        page_->where = std::move(where);
+    }
+    std::expected<tcp_addresses, std::string> operator()(address const& a) const {
+        if (!is_a_name(a)) return ask_the_system(a);
+        std::lock_guard const guard{page_->lock};
+        if (page_->where.empty()) return std::unexpected{std::string{"nobody knows"}};
+        return page_->where;
+    }
+
+  private:
+    struct page {
+        std::mutex lock;
+        tcp_addresses where;
+    };
+    std::shared_ptr<page> page_ = std::make_shared<page>();
+};
+
+// Answers each request with its name.
+class named_backend {
+  public:
+    explicit named_backend(std::string name) : name_(std::move(name)) {}
+    tcp::endpoint at() const { return at_port(server_.port()); }
+
+  private:
+    std::string name_;
+    scripted_server server_{[this](wire& w) {
+        while (!w.read_message().empty()) {
+            w.send("HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(name_.size()) +
+                   "\r\n\r\n" + name_);
+        }
+    }};
+};
+
+std::string const to_a_name = "[[server]]\nlisten = '127.0.0.1:0'\nforward = 'backend.test:80'\n";
+
+constexpr clock::duration by_hand = std::chrono::hours{1};
+
+std::string ask_once_more(wire& w) {
+    w.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    return body_of(w.read_message());
+}
+
+TEST(Names, TakeTheAddressThatWasTakenBeforeThenAnIpv4One) {
+    tcp::endpoint const six{boost::asio::ip::address_v6::loopback(), 1};
+    resolver const ask = [&](address const&) { return tcp_addresses{six, at_port(1), at_port(2)}; };
+    address const name{.host = "backend.test", .port = 80};
+    EXPECT_EQ(look_up(name, ask).value(), at_port(1));
+    EXPECT_EQ(look_up(name, ask, at_port(2)).value(), at_port(2));
+    EXPECT_EQ(look_up(name, ask, six).value(), six);
+    EXPECT_EQ(look_up(name, ask, at_port(3)).value(), at_port(1));
+    resolver const only_six = [&](address const&) { return tcp_addresses{six}; };
+    EXPECT_EQ(look_up(name, only_six).value(), six);
+    resolver const none = [](address const&) { return tcp_addresses{}; };
+    EXPECT_EQ(look_up(name, none).error().problem, "cannot find 'backend.test': it has no address");
+    EXPECT_FALSE(is_a_name({.host = "::1", .port = 80}));
+    EXPECT_FALSE(is_a_name({.host = "10.0.0.1", .port = 80}));
+    EXPECT_TRUE(is_a_name(name));
+}
+
+TEST(Names, AreFollowedToAnotherAddress) {
+    named_backend one{"one"};
+    named_backend two{"two"};
+    phone_book book;
+    book.move_to({one.at()});
+    running r{to_a_name, ".", {book, by_hand}};
+    wire w = r.connect();
+    EXPECT_EQ(ask_once_more(w), "one");
+    EXPECT_FALSE(r.get().follow_names());
+    book.move_to({two.at()});
+    EXPECT_EQ(ask_once_more(w), "one");  // until somebody looks
+    EXPECT_TRUE(r.get().follow_names());
+    EXPECT_EQ(ask_once_more(w), "two");
+    EXPECT_EQ(body_of(r.ask("/")), "two");
+    EXPECT_FALSE(r.get().follow_names());
+}
+
+TEST(Names, KeepTheirAddressAsLongAsTheyHaveItOrCannotBeFound) {
+    named_backend one{"one"};
+    named_backend two{"two"};
+    phone_book book;
+    book.move_to({one.at()});
+    running r{to_a_name, ".", {book, by_hand}};
+    book.move_to({two.at(), one.at()});
+    EXPECT_FALSE(r.get().follow_names());
+    EXPECT_EQ(body_of(r.ask("/")), "one");
+    book.move_to({});
+    EXPECT_FALSE(r.get().follow_names());
+    EXPECT_EQ(body_of(r.ask("/")), "one");
+}
+
+TEST(Names, AreLookedUpByAReloadOfTheSameConfiguration) {
+    named_backend one{"one"};
+    named_backend two{"two"};
+    phone_book book;
+    book.move_to({one.at()});
+    running r{to_a_name, ".", {book, by_hand}};
+    EXPECT_EQ(body_of(r.ask("/")), "one");
+    book.move_to({two.at()});
+    ASSERT_TRUE(r.reload(to_a_name));
+    EXPECT_EQ(body_of(r.ask("/")), "two");
+}
+
+TEST(Names, AreFollowedByTheGatewayItself) {
+    named_backend one{"one"};
+    named_backend two{"two"};
+    phone_book book;
+    book.move_to({one.at()});
+    running r{to_a_name, ".", {book, std::chrono::milliseconds{1}}};
+    EXPECT_EQ(body_of(r.ask("/")), "one");
+    book.move_to({two.at()});
+    std::string answer = "one";
+    while (answer == "one") answer = body_of(r.ask("/"));
+    EXPECT_EQ(answer, "two");
+}
+
+// Somebody who knows names is slow: requests, a reload and the drain do not wait for that.
+TEST(Names, HoldNobodyUpWhileTheyAreLookedUp) {
+    named_backend one{"one"};
+    phone_book book;
+    book.move_to({one.at()});
+    std::atomic<bool> slow{false};
+    semaphore asked{0};
+    semaphore answer{0};
+    resolver const ask = [&](address const& a) {
+        if (slow && is_a_name(a)) {
+            asked.add_permits(1);
+            if (auto told = answer.blocking_acquire()) told->forget();
+        }
+        return book(a);
+    };
+    running r{to_a_name, ".", {ask, by_hand}};
+    slow = true;
+    std::thread looking{[&] { EXPECT_FALSE(r.get().follow_names()); }};
+    if (auto told = asked.blocking_acquire()) told->forget();
+    EXPECT_EQ(body_of(r.ask("/")), "one");
+    std::string const by_number = "[[server]]\nlisten = '127.0.0.1:0'\nforward = '127.0.0.1:" +
+                                  std::to_string(one.at().port()) + "'\n";
+    EXPECT_EQ(r.reload(by_number), 2U);
+    EXPECT_EQ(body_of(r.ask("/")), "one");
+    // What is found now is about a configuration that is gone.
+    book.move_to({at_port(1)});
+    answer.add_permits(1);
+    looking.join();
+    EXPECT_EQ(body_of(r.ask("/")), "one");
+}
+
+}  // namespace
+}  // namespace rondo::gateway
