@@ -327,8 +327,8 @@ TEST(Admission, SaysWhyItRefuses) {
     EXPECT_EQ(b.reached, 1);
 }
 
-// That it is told at its deadline, to the tick, is for AdmissionByHand, where time is virtual. Here,
-// where the machine may be busy: not before, and while nobody leaves and who came before waits on.
+// That it is told at its deadline, to the tick, is for AdmissionByHand, where time is virtual. Here
+// the machine may be busy: not before, and while nobody leaves and who came before waits on.
 TEST(Admission, WhoExpiresIsToldInLineAndGetsNoFurther) {
     auto s = room_for(1);
     s.deadline_header = "x-timeout";
