@@ -103,7 +103,7 @@ struct gateway::state {
     tables current_routes() const;
     bool follow_names();
     task<void> keep_following();
-    void start_leaving(std::shared_ptr<front> f);
+    void start_leaving(std::shared_ptr<front> const& f);
     void say_where() const;
     void forget_what_ended();
     fronts all_fronts() const;
@@ -251,7 +251,7 @@ std::expected<void, std::string> gateway::state::apply(plan p, config const& c) 
         before = std::exchange(servers, std::move(next));
     }
     for (std::size_t i = 0; i < before.size(); ++i) {
-        if (!stays[i]) start_leaving(std::move(before[i].in_front));
+        if (!stays[i]) start_leaving(before[i].in_front);
     }
     return apply_admin(std::move(p.admin_at), c);
 }
@@ -280,7 +280,7 @@ std::expected<void, std::string> gateway::state::apply_admin(listeners at, confi
     return {};
 }
 
-void gateway::state::start_leaving(std::shared_ptr<front> f) {
+void gateway::state::start_leaving(std::shared_ptr<front> const& f) {
     std::lock_guard const guard{lock};
     leaving.push_back(f);
     departures.push_back(rt.spawn(leave(&f->server(), settings.shutdown_grace)));
@@ -309,9 +309,9 @@ std::expected<void, std::vector<diagnostic>> gateway::state::change_to(config co
     forget_what_ended();
     auto routes = open_routes(c, by);
     if (!routes) return std::unexpected{std::move(routes.error())};
-    auto plan = bind(c, *std::move(routes));
-    if (!plan) return std::unexpected{std::vector{std::move(plan.error())}};
-    auto const applied = apply(*std::move(plan), c);
+    auto next = bind(c, *std::move(routes));
+    if (!next) return std::unexpected{std::vector{std::move(next.error())}};
+    auto const applied = apply(*std::move(next), c);
     if (!applied) return std::unexpected{std::vector{diagnostic{{}, applied.error(), ""}}};
     return {};
 }
