@@ -1,0 +1,213 @@
+// The gate: costs that are corrected, limits and weights that change, what it remembers.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gate_visits.hpp"
+#include "rondo/fair/gate.hpp"
+#include "rondo/fair/gate_limits.hpp"
+
+namespace rondo::fair {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST_F(GateTest, WhatAPermitCostMoreDelaysItsTenantsNextTurn) {
+    gate_config<int> c = at_the_loop(places(1));
+    c.quantum = 1;
+    door g{std::move(c)};
+    auto held = g.try_acquire(9);
+    auto slow = line(g, 1, 30);
+    auto quick = line(g, 2, 30);
+    held->release();
+    for (int i = 0; i < 22; ++i) {
+        loop.run_ready();
+        for (visit& v : slow) {
+            if (v.in()) (*v.got)->release(10);  // each of it takes ten times what it paid
+        }
+        for (visit& v : quick) {
+            if (v.in()) (*v.got)->release();
+        }
+    }
+    std::size_t const first = 22;
+    ASSERT_GE(order.size(), first);
+    EXPECT_NEAR(static_cast<double>(std::count(order.begin(), order.begin() + first, 1)), 2, 1);
+    g.close();
+    loop.run_ready();
+}
+
+TEST_F(GateTest, WhatAPermitCostLessIsPaidBackOnlyForTheNextCaller) {
+    gate_config<int> c = at_the_loop(places(1));
+    c.quantum = 1;
+    door g{std::move(c)};
+    auto held = g.try_acquire(9);
+    auto cautious = line(g, 1, 30, 10);  // pays for ten
+    auto exact = line(g, 2, 30);
+    held->release();
+    for (int i = 0; i < 32; ++i) {
+        loop.run_ready();
+        for (visit& v : cautious) {
+            if (v.in()) (*v.got)->release(1);
+        }
+        for (visit& v : exact) {
+            if (v.in()) (*v.got)->release();
+        }
+    }
+    ASSERT_GE(order.size(), 32U);
+    EXPECT_LE(std::count(order.begin(), order.begin() + 10, 1), 1);  // it saved for the first one
+    auto const later = std::count(order.begin() + 12, order.begin() + 32, 1);
+    EXPECT_GE(later, 9);  // every second one
+    EXPECT_LE(later, 11);
+    g.close();
+    loop.run_ready();
+}
+
+// --- changes ---------------------------------------------------------------------------------
+
+TEST_F(GateTest, LoweredLimitsDropNobody) {
+    door g{at_the_loop(places(4))};
+    std::vector<gate_permit> held;
+    for (int i = 0; i < 4; ++i) held.push_back(*g.try_acquire(1));
+    auto waiting = line(g, 1, 3);
+    gate_terms<int> less;
+    less.max_in_flight = 2;
+    less.max_queued = 1;
+    less.max_queued_per_tenant = 1;
+    g.reconfigure(less);
+    loop.run_ready();
+    EXPECT_EQ(g.stats().in_flight, 4U);
+    EXPECT_EQ(g.stats().queued, 3U);
+    auto late = line(g, 2, 1);
+    EXPECT_FALSE(late[0].in());
+    held.pop_back();
+    held.pop_back();
+    loop.run_ready();
+    EXPECT_EQ(g.stats().in_flight, 2U);
+    EXPECT_TRUE(waiting[0].waits());
+    held.pop_back();
+    loop.run_ready();
+    EXPECT_EQ(g.stats().in_flight, 2U);
+    EXPECT_TRUE(waiting[0].in());
+    g.close();
+    loop.run_ready();
+}
+
+TEST_F(GateTest, RaisedLimitsLetInWhoWaits) {
+    gate_config<int> c = at_the_loop(places(2));
+    c.max_in_flight_per_tenant = 1;
+    door g{std::move(c)};
+    auto mine = line(g, 1, 4);
+    EXPECT_TRUE(mine[1].waits());
+    gate_terms<int> more;
+    more.max_in_flight = 3;
+    g.reconfigure(more);
+    loop.run_ready();
+    EXPECT_TRUE(mine[2].in());
+    EXPECT_TRUE(mine[3].waits());
+    EXPECT_EQ(g.stats().in_flight, 3U);
+    g.close();
+    loop.run_ready();
+}
+
+TEST_F(GateTest, NewWeightsHoldForWhoIsRemembered) {
+    gate_config<int> c = at_the_loop(places(1));
+    c.quantum = 1;
+    door g{std::move(c)};
+    auto held = g.try_acquire(9);
+    auto one = line(g, 1, 80);
+    auto two = line(g, 2, 80);
+    gate_terms<int> t;
+    t.max_in_flight = 1;
+    t.entitlement_of = [](int who) { return entitlement{.weight = who == 1 ? 4U : 1U}; };
+    g.reconfigure(std::move(t));
+    held->release();
+    for (int i = 0; i < 60; ++i) {
+        loop.run_ready();
+        for (auto* const all : {&one, &two}) {
+            for (visit& v : *all) {
+                if (v.in()) (*v.got)->release();
+            }
+        }
+    }
+    ASSERT_GE(order.size(), 50U);
+    EXPECT_NEAR(static_cast<double>(std::count(order.begin(), order.begin() + 50, 1)), 40, 5);
+    g.close();
+    loop.run_ready();
+}
+
+TEST_F(GateTest, SaysWhoWasLetInTheMost) {
+    gate_config<int> c = at_the_loop(places(8));
+    c.max_in_flight_per_tenant = 4;  // so all are counted
+    door g{std::move(c)};
+    for (int i = 0; i < 5; ++i) (void)g.try_acquire(1, 3);
+    (void)g.try_acquire(2);
+    auto const top = g.top(1);
+    ASSERT_EQ(top.first.size(), 1U);
+    EXPECT_EQ(top.first[0].tenant, 1);
+    EXPECT_NEAR(top.first[0].cost, 15, 0.1);
+    EXPECT_NEAR(top.other, 1, 0.1);
+}
+
+// --- what cannot be --------------------------------------------------------------------------
+
+TEST(Gate, ThrowsForWhatCannotBe) {
+    auto const wrong = [](auto change) {
+        gate_config<int> c;
+        change(c);
+        EXPECT_THROW(door{std::move(c)}, std::invalid_argument);
+    };
+    wrong([](auto& c) { c.max_in_flight = 0; });
+    wrong([](auto& c) { c.max_in_flight_per_tenant = 0; });
+    wrong([](auto& c) { c.max_queued_per_tenant = 0; });
+    wrong([](auto& c) { c.when_full = backpressure::wait; });
+    wrong([](auto& c) { c.max_wait = -1ns; });
+    wrong([](auto& c) { c.quantum = 0; });
+    wrong([](auto& c) { c.tenants = {{1, {.weight = 0}}}; });
+    door g;
+    EXPECT_THROW((void)g.try_acquire(1, 0), std::invalid_argument);
+    EXPECT_THROW(g.reconfigure([] {
+        gate_terms<int> t;
+        t.max_in_flight = 0;
+        return t;
+    }()),
+                 std::invalid_argument);
+}
+
+TEST(Gate, WhatTheUsersFunctionThrowsIsTheResult) {
+    gate_config<int> c = places(1);
+    c.entitlement_of = [](int) -> entitlement { throw std::runtime_error{"no such tenant"}; };
+    door g{std::move(c)};
+    auto held = g.try_acquire(1);  // passes: nobody is asked
+    EXPECT_THROW((void)g.blocking_acquire_for(2, 1ms), std::runtime_error);
+    EXPECT_EQ(g.stats().queued, 0U);
+}
+
+TEST_F(GateTest, RemembersNoMoreTenantsThanItNeeds) {
+    door g{at_the_loop(places(1))};
+    for (int round = 0; round < 100; ++round) {
+        auto held = g.try_acquire(-1);
+        std::vector<std::vector<visit>> all;
+        for (int i = 0; i < 100; ++i) all.push_back(line(g, round * 100 + i, 1));
+        held->release();
+        for (int i = 0; i < 100; ++i) {
+            loop.run_ready();
+            for (auto& v : all) {
+                if (v[0].in()) (*v[0].got)->release();
+            }
+        }
+        loop.run_ready();
+        ASSERT_EQ(g.stats().in_flight, 0U);
+    }
+    EXPECT_EQ(g.stats().dequeued, 10'000U);
+    EXPECT_LE(g.stats().tenants_known, idle_tenants_kept + 200);
+}
+
+}  // namespace
+}  // namespace rondo::fair
