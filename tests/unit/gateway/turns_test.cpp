@@ -5,46 +5,15 @@
 #include <string>
 #include <string_view>
 
+#include "held_upstream.hpp"
 #include "rondo/access_log.hpp"
-#include "rondo/sync/semaphore.hpp"
 #include "running.hpp"
 #include "support/wire.hpp"
 
 namespace rondo::gateway {
 namespace {
 
-using test::scripted_server;
 using test::wire;
-
-std::string const ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
-
-std::string get(std::string_view target, std::string_view tenant) {
-    return "GET " + std::string{target} +
-           " HTTP/1.1\r\nHost: h\r\nX-Tenant: " + std::string{tenant} +
-           "\r\nConnection: close\r\n\r\n";
-}
-
-// An upstream that answers when it is told to.
-class held_upstream {
-  public:
-    ~held_upstream() { let_go(1000); }
-    std::string address() const { return server_.address(); }
-    void await_request() {
-        if (auto one = came_.blocking_acquire()) one->forget();
-    }
-    void let_go(std::size_t n) { go_.add_permits(n); }
-
-  private:
-    semaphore came_{0};
-    semaphore go_{0};
-    scripted_server server_{[this](wire& w) {
-        while (!w.read_message().empty()) {
-            came_.add_permits(1);
-            if (auto told = go_.blocking_acquire()) told->forget();
-            w.send(ok);
-        }
-    }};
-};
 
 std::string config_for(held_upstream const& up) {
     return "[admission]\nmax_in_flight = 1\nmax_queued = 10\n"
