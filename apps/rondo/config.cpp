@@ -244,6 +244,9 @@ server_config read_server(config_reader& r, toml::table const& t) {
         if (most) s.max_connections_per_address = static_cast<std::size_t>(*most);
     }
     read_routes(r, t, s);
+    if (auto const* const proxies = t.get("proxy_protocol")) {
+        read_networks(r, *proxies, "proxy_protocol", s.proxies);
+    }
     if (auto const* const tls = t.get("tls")) read_tls(r, *tls, s);
     if (auto const* const limits = t.get("timeouts")) read_timeouts(r, *limits, s.limits);
     return s;

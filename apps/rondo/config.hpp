@@ -72,6 +72,7 @@ struct server_config {
     std::optional<std::size_t> max_connections_per_address;
     std::vector<route> routes;              // the first that matches is taken
     std::vector<certificate> certificates;  // with any, TLS; the first is the default one
+    std::vector<http::network> proxies;     // which speak the PROXY protocol
     timeouts limits;
 };
 

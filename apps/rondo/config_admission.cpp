@@ -116,7 +116,7 @@ void read_tenants(config_reader& r, toml::node const& n, admission_settings& s) 
         read_parsed(r, *key, "key", http::parse_tenant_key, s.tenants.key);
     }
     if (auto const* const trusted = t->get("trusted")) {
-        read_parsed(r, *trusted, "trusted", http::parse_network, s.tenants.trusted);
+        read_networks(r, *trusted, "trusted", s.tenants.trusted);
     }
     read_number(r, *t, "default_weight", 1, heaviest, s.default_weight);
     read_number(r, *t, "max_queued", 1, most_requests, s.limits.max_queued_per_tenant);
@@ -152,6 +152,11 @@ void read_tenant(config_reader& r, toml::table const& t, admission_settings& s) 
 }
 
 }  // namespace
+
+void read_networks(config_reader& r, toml::node const& n, std::string_view key,
+                   std::vector<http::network>& to) {
+    read_parsed(r, n, key, http::parse_network, to);
+}
 
 void read_admission(config_reader& r, toml::table const& file, config& c) {
     admission_settings s;

@@ -63,6 +63,8 @@ constexpr auto table = std::to_array<key_info>({
     {"[[server]]", "connections", "number from 1", "", "another name of max_connections"},
     {"[[server]]", "max_connections_per_address", "number from 1", "no limit",
      "connections from one client address; more are closed at once"},
+    {"[[server]]", "proxy_protocol", "list of networks", "none",
+     "peers that begin each connection with a PROXY header, 1 or 2, and are believed"},
     {"[[server]]", "forward", "address, list, or table", "",
      "short form of one route: forwards to these; see *forward*"},
     {"[[server]]", "serve", "directory", "", "short form of one route: serves files from here"},

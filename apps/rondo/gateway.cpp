@@ -44,9 +44,10 @@ struct running_server {
 };
 
 std::vector<http::server_options::door> doors_of(
-    listeners const& at, std::shared_ptr<boost::asio::ssl::context> const& tls) {
+    listeners const& at, std::shared_ptr<boost::asio::ssl::context> const& tls,
+    std::vector<http::network> const& proxies = {}) {
     std::vector<http::server_options::door> all;
-    for (auto const& l : at) all.push_back({l->asked_for(), tls, l->descriptor()});
+    for (auto const& l : at) all.push_back({l->asked_for(), tls, l->descriptor(), proxies});
     return all;
 }
 
@@ -229,7 +230,7 @@ std::expected<void, std::string> gateway::state::apply(plan p, config const& c) 
     std::vector<running_server> next;
     std::vector<bool> stays(servers.size(), false);
     for (std::size_t i = 0; i < p.routes.size(); ++i) {
-        auto doors = doors_of(p.at[i], p.routes[i]->tls());
+        auto doors = doors_of(p.at[i], p.routes[i]->tls(), p.routes[i]->made_from().proxies);
         auto const same = same_as(p.at[i], stays);
         std::shared_ptr<front> f;
         if (same) {

@@ -33,7 +33,8 @@
 // more than 2 ms says that the machine was the limit. peak and cpu (of one processor) are those of
 // the gateway's processes during the run; bound is what docs/gateway.md says that ours takes, with
 // the most connections that it had so far. Refusals are those with a status; who gets no answer at
-// all within 2 s after the end of a run is unanswered.
+// all within 2 s after the end of a run is unanswered. refused_quiet has those of the quiet, of
+// both kinds.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>

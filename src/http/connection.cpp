@@ -12,6 +12,7 @@
 
 #include "rondo/asio/use_task.hpp"
 #include "rondo/core/this_task.hpp"
+#include "rondo/http/detail/announcement.hpp"
 #include "rondo/http/detail/forwarding.hpp"
 
 namespace rondo::http::detail {
@@ -99,6 +100,29 @@ void connection::seen() noexcept {
 }
 
 // --- one request after the other --------------------------------------------------------------
+
+// Not a byte more is read than the announcement has: what follows may be a TLS handshake.
+task<bool> connection::be_announced() {
+    read_by_ = in(site_.times.head);
+    std::string bytes;
+    announcement a = read_announcement(bytes);
+    while (a.is == announcement::state::incomplete) {
+        std::size_t const had = bytes.size();
+        bytes.resize(had + a.needed);
+        net::mutable_buffer const room{bytes.data() + had, a.needed};
+        auto const read = co_await socket_.async_read_some(room, use_task);
+        if (!read) co_return false;
+        bytes.resize(had + *read);
+        a = read_announcement(bytes);
+    }
+    read_by_ = never;
+    if (a.is == announcement::state::malformed) {
+        site::count(site_.refused);
+        co_return false;
+    }
+    if (a.client) peer_ = *a.client;
+    co_return true;
+}
 
 task<void> connection::serve() {
     if (tls_) {

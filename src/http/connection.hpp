@@ -30,6 +30,8 @@ class connection final : public channel {
     connection(socket s, endpoint const& peer, site& at,
                std::shared_ptr<boost::asio::ssl::context> tls);
 
+    // A proxy says whose connection it is, before all else; false: it does not.
+    task<bool> be_announced();
     // Until it ends.
     task<void> serve();
     // The server drains: an idle connection ends.

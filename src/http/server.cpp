@@ -146,9 +146,14 @@ class place {
         at_->changed.notify_one();
     }
 
-    void is_in(address_book& book, net::ip::address who) noexcept {
-        book_ = &book;
-        who_ = std::move(who);
+    // False: the address has as many as it may.
+    bool enter(address_book& book, net::ip::address const& who) {
+        auto const entered = book.enter(who);
+        if (entered == address_book::entry::counted) {
+            book_ = &book;
+            who_ = who;
+        }
+        return entered != address_book::entry::refused;
     }
 
   private:
@@ -185,6 +190,15 @@ task<void> serve(socket_type s, tcp::endpoint peer, site* at,
     co_await c.serve();
 }
 
+// The same for one that a proxy announces.
+task<void> serve_announced(socket_type s, tcp::endpoint peer, site* at,
+                           std::shared_ptr<net::ssl::context> tls, place held, address_book* book) {
+    connection c{std::move(s), peer, *at, std::move(tls)};
+    bool const announced = co_await c.be_announced();
+    if (!announced || !held.enter(*book, c.peer().address())) co_return;
+    co_await c.serve();
+}
+
 task<void> nothing() { co_return; }
 
 task<void> set_times(site* s, detail::patience p) {
@@ -206,10 +220,11 @@ task<void> add_up(site* s, server::report* sum) {
 
 struct server::state {
     struct listener {
-        listener(acceptor a, std::shared_ptr<net::ssl::context> with)
-            : door(std::move(a)), tls(std::move(with)) {}
+        listener(acceptor a, server_options::door const& d)
+            : door(std::move(a)), tls(d.tls), proxies(d.proxies) {}
         acceptor door;
         std::shared_ptr<net::ssl::context> tls;
+        std::vector<network> proxies;
         shutdown::notifier closing{};
     };
     using listeners = std::vector<std::unique_ptr<listener>>;
@@ -298,7 +313,7 @@ auto server::state::open_all(std::vector<server_options::door> const& all)
     for (server_options::door const& d : all) {
         auto a = open(d, opened.size() % sites.size());
         if (!a) return std::unexpected{std::move(a.error())};
-        opened.push_back(std::make_unique<listener>(*std::move(a), d.tls));
+        opened.push_back(std::make_unique<listener>(*std::move(a), d));
     }
     return opened;
 }
@@ -332,13 +347,13 @@ void server::state::admit(arrival const& a, listener const& from, semaphore_perm
     }
     (void)s.set_option(tcp::no_delay{true}, e);
     accepted.fetch_add(1, std::memory_order_relaxed);
-    auto const entered = book.enter(a.peer.address());
-    if (entered == address_book::entry::refused) return limit.leave(std::move(permit));
     place p{std::move(permit), limit, at};
-    if (entered == address_book::entry::counted) p.is_in(book, a.peer.address());
-    rt.spawn_pinned_to(at.index, serve(std::move(s), a.peer, &at, from.tls, std::move(p)),
-                       abort.token())
-        .detach();
+    bool const announced = contains(from.proxies, a.peer.address());
+    if (!announced && !p.enter(book, a.peer.address())) return;
+    auto served = announced
+                      ? serve_announced(std::move(s), a.peer, &at, from.tls, std::move(p), &book)
+                      : serve(std::move(s), a.peer, &at, from.tls, std::move(p));
+    rt.spawn_pinned_to(at.index, std::move(served), abort.token()).detach();
 }
 
 task<void> server::state::accept(listener* from, shutdown::subscription end) {

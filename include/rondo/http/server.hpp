@@ -13,6 +13,7 @@
 //                workers at once. Layers come around it, the first one outermost.
 // Safety         head.hpp decides what a request is; whatever is ambiguous is answered with 400 and
 //                the connection ends.
+// Proxies        that are trusted say whose a connection is with the PROXY protocol; see door.
 // Timeouts       of the head from its first byte, of idle connections, of reads and writes that do
 //                not get on. Looked after twice a second at least; costs nothing per request.
 // Change         replace_doors() and adjust() while it runs: no connection ends by them.
@@ -42,6 +43,7 @@
 #include "rondo/core/policy.hpp"
 #include "rondo/exec/runtime.hpp"
 #include "rondo/http/exchange.hpp"
+#include "rondo/http/tenants.hpp"
 
 namespace boost::asio::ssl {
 class context;
@@ -87,6 +89,12 @@ struct server_options {
         // A socket that listens at the address already, of which a duplicate is used: two servers,
         // or a server and its successor, can so share what is queued there. -1: one is made.
         int descriptor = -1;
+        // Peers that begin each connection with a header of the PROXY protocol, 1 or 2, and are
+        // believed what it says: the client's address is exchange::peer() then, counts for
+        // max_connections_per_address, and is all that is known of it: the proxy is out of the
+        // picture. Without a sound header in head_timeout their connections are closed. Others are
+        // who they are, and a header of theirs is a malformed request.
+        std::vector<network> proxies = {};
     };
 
     std::vector<door> listen = {};

@@ -235,6 +235,15 @@ TEST(Program, SpeaksTls) {
     EXPECT_EQ(ask("c.test", {"--insecure"}).said, "secure");
     EXPECT_EQ(ask("a.test", {"--insecure", "--tls-max", "1.2"}).said, "secure");
     EXPECT_NE(ask("a.test", {"--insecure", "--tls-max", "1.1"}).status, 0);
+
+    // The same behind a proxy that announces who asks.
+    program behind{in,
+                   "[[server]]\nlisten = '127.0.0.1:0'\nserve = 'site'\n"
+                   "proxy_protocol = ['127.0.0.1']\n"
+                   "tls = { certificate = 'a.test.pem', key = 'a.test.key' }\n"};
+    std::string const url = "https://127.0.0.1:" + std::to_string(behind.port()) + "/";
+    EXPECT_EQ(curl({"--insecure", "--haproxy-protocol", url}).said, "secure");
+    EXPECT_NE(curl({"--insecure", url}).status, 0);
 }
 
 TEST(Program, SaysWhichCertificateIsNone) {
