@@ -10,10 +10,10 @@
 //
 // Limits         of all sides alike, as far as they have them: 36 requests are passed on at a time,
 //                four more than there are slots, so that none is idle while the next one is on its
-//                way; 480 wait, which is 150 ms of what the upstream can do: enough for bursts, and
-//                little enough that who waits is answered within 250 ms. nginx: a rate for each
-//                tenant, an even part of the capacity, and its part of the 480 as burst. HAProxy:
-//                who waits longer than 150 ms is refused.
+//                way; 240 wait, which is 75 ms of what the upstream can do: enough for bursts, and
+//                little enough to be gone 100 ms after one. nginx: a rate for each tenant, an
+//                even part of the capacity, and its part of the 240 as burst. HAProxy: who waits
+//                longer than 75 ms is refused.
 //
 //   alone               the quiet load by itself
 //   hot_100, hot_1000   with the noisy tenant
@@ -60,7 +60,7 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t quiet_tenants = 20;
 constexpr side_terms terms{
-    .slots = 32, .in_flight = 36, .queued = 480, .capacity = 3200, .tenants = quiet_tenants + 1};
+    .slots = 32, .in_flight = 36, .queued = 240, .capacity = 3200, .tenants = quiet_tenants + 1};
 constexpr double quiet_rate = terms.capacity * 0.2 / quiet_tenants;
 constexpr clock::duration service = 10ms;
 constexpr clock::duration settled = 92ms;

@@ -19,7 +19,6 @@
 #include "rondo/sim/world.hpp"
 #include "rondo/sync/notify.hpp"
 #include "rondo/sync/semaphore.hpp"
-#include "support/sanitized.hpp"
 #include "support/seed.hpp"
 
 namespace rondo::http {
@@ -32,11 +31,7 @@ constexpr clock::duration mean_service = 10ms;
 constexpr double upstream_capacity = 3200;
 constexpr std::size_t quiet_ones = 20;
 constexpr double quiet_rate = upstream_capacity * 0.2 / quiet_ones;
-#ifdef RONDO_TEST_SANITIZED
-constexpr clock::duration run_time = 1s;
-#else
 constexpr clock::duration run_time = 3s;
-#endif
 
 clock::duration exponential(sim::random_source& from, double mean_seconds) {
     double const u = (static_cast<double>(from.below(1'000'000'000)) + 1) / 1e9;
@@ -172,12 +167,12 @@ double goodput(std::vector<served_one> const& all, clock::duration patience, std
     return static_cast<double>(good) / could_have_been(seed);
 }
 
-constexpr std::size_t queue_of_150ms = 480;
+constexpr std::size_t queue_of_75ms = 240;
 
 TEST(Overload, QuietTenantsHardlyNoticeANoisyOne) {
     std::uint64_t const seed = test::seed(3);
     auto const p99_beside = [&](double times) {
-        overloaded o{seed, limits_of_overload(queue_of_150ms)};
+        overloaded o{seed, limits_of_overload(queue_of_75ms)};
         auto const& all = o.offer(quiet_and_noisy(times));
         EXPECT_EQ(quiet_refusals(all), 0) << times;
         return quiet_p99_ms(all);
@@ -188,18 +183,18 @@ TEST(Overload, QuietTenantsHardlyNoticeANoisyOne) {
 }
 
 TEST(Overload, FirstInFirstOutMakesEverybodyWait) {
-    admission_settings s = limits_of_overload(queue_of_150ms);
+    admission_settings s = limits_of_overload(queue_of_75ms);
     s.turns = false;
     overloaded o{test::seed(3), s};
     auto const& all = o.offer(quiet_and_noisy(100));
-    EXPECT_GT(quiet_p99_ms(all), 150);
+    EXPECT_GT(quiet_p99_ms(all), 75);
     EXPECT_GT(quiet_refusals(all), 0);
 }
 
 TEST(Overload, WhatCanBeDoneIsDoneInTimeHoweverMuchIsAskedFor) {
     std::uint64_t const seed = test::seed(5);
     for (double const times : {2.0, 10.0}) {
-        overloaded o{seed, limits_of_overload(queue_of_150ms)};
+        overloaded o{seed, limits_of_overload(queue_of_75ms)};
         EXPECT_GE(goodput(o.offer(all_alike(times), 250ms), 250ms, seed), 0.99) << times;
     }
 }
@@ -217,7 +212,7 @@ TEST(Overload, AReserveKeepsALongLineFromWastingTheUpstream) {
 }
 
 TEST(Overload, ASpikeIsForgottenWithinATenthOfASecond) {
-    overloaded o{test::seed(7), limits_of_overload(queue_of_150ms)};
+    overloaded o{test::seed(7), limits_of_overload(queue_of_75ms)};
     auto const& all = o.offer(all_alike(1), clock::duration::max(), [](clock::duration t) {
         return t >= 300ms && t < 600ms ? 10.0 : 0.2;
     });
@@ -226,7 +221,7 @@ TEST(Overload, ASpikeIsForgottenWithinATenthOfASecond) {
     });
     auto const later = std::ranges::count_if(all, [](auto const& d) { return d.due > 700ms; });
     EXPECT_GT(later, 100);
-    EXPECT_LE(late * 100, later);
+    EXPECT_LE(late * 500, later);
 }
 
 }  // namespace
