@@ -222,10 +222,10 @@ TEST(ShopFaults, BadDatagramsAreDroppedAndAReplayedCommitChangesNothing) {
         send(encode(commit, real), gateway_id);
     }
     ASSERT_TRUE(until([&] {  // as it logs every one that it serves
-        std::string const said = s.gateway().said();
+        std::string const served = s.gateway().said();
         std::size_t seen = 0;
-        for (std::size_t at = said.find("DELIVERED"); at != std::string::npos;
-             at = said.find("DELIVERED", at + 1)) {
+        for (std::size_t at = served.find("DELIVERED"); at != std::string::npos;
+             at = served.find("DELIVERED", at + 1)) {
             ++seen;
         }
         return seen >= 4 + 20;
