@@ -35,7 +35,6 @@ class container {
 
     std::uint64_t left() const noexcept { return left_; }
     std::uint64_t reserved() const noexcept;
-    std::vector<reservation> const& reservations() const noexcept { return reserved_; }
 
     enum class taken : std::uint8_t { yes, not_enough, no_room };
     taken reserve(reservation const& r);

@@ -52,6 +52,7 @@
 
 #include "../support/ratio.hpp"
 #include "http_paths.hpp"
+#include "support/child_process.hpp"
 
 namespace {
 
@@ -239,28 +240,15 @@ bool listens(std::uint16_t port) {
 
 class folder {
   public:
-    folder() {
-        std::string name = (fs::temp_directory_path() / "rondo-http-XXXXXX").string();
-        if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("no folder");
-        path_ = name;
-        // Workers of nginx run as somebody else.
-        fs::permissions(path_, fs::perms{0755});
-    }
-    folder(folder const&) = delete;
-    folder& operator=(folder const&) = delete;
-    ~folder() {
-        std::error_code ignored;
-        fs::remove_all(path_, ignored);
-    }
-    std::string operator/(std::string const& name) const { return (path_ / name).string(); }
+    folder() { fs::permissions(in_.path(), fs::perms{0755}); }  // for nginx's workers
+
+    std::string operator/(std::string const& name) const { return (in_.path() / name).string(); }
     std::string write(std::string const& name, std::string const& text) const {
-        fs::create_directories((path_ / name).parent_path());
-        std::ofstream{path_ / name, std::ios::binary} << text;
-        return *this / name;
+        return in_.write(name, text).string();
     }
 
   private:
-    fs::path path_;
+    rondo::test::scratch_directory in_;
 };
 
 // Everything that is started, and the files it needs.

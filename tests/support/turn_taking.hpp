@@ -18,7 +18,6 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,17 +29,10 @@
 #include "rondo/core/when_any.hpp"
 #include "rondo/sync/notify.hpp"
 #include "support/foreign.hpp"
+#include "support/left_over.hpp"
 #include "support/manual_loop.hpp"
 
 namespace rondo::test {
-
-// When one in line has been served:
-enum class left_over : std::uint8_t {
-    same,     // it gives back what it had, and the next has it
-    none,     // it keeps what it had: the next needs its own
-    all,      // it is there for everybody
-    nothing,  // it was the only one that there will ever be
-};
 
 using names = std::vector<std::string>;
 

@@ -11,21 +11,12 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdint>
-
 #include "rondo/check/check.hpp"
 #include "rondo/core/stop.hpp"
+#include "support/left_over.hpp"
 #include "support/model.hpp"
 
 namespace rondo::test {
-
-// When one in line has been served:
-enum class left_over : std::uint8_t {
-    same,     // it gives back what it had, and the next has it
-    none,     // it keeps what it had: the next needs its own
-    all,      // it is there for everybody
-    nothing,  // it was the only one that there will ever be
-};
 
 template <class Line>
 class TurnTakingModel : public testing::Test {};
