@@ -46,7 +46,7 @@ function(rondo_add_folders root)
     if(NOT EXISTS ${PROJECT_SOURCE_DIR}/${root}/${module}/CMakeLists.txt)
       continue()
     elseif(root STREQUAL "src" OR TARGET rondo::${module})
-      add_subdirectory(${root}/${module})
+      add_subdirectory(${PROJECT_SOURCE_DIR}/${root}/${module} ${PROJECT_BINARY_DIR}/${root}/${module})
     endif()
   endforeach()
 endfunction()
@@ -215,7 +215,8 @@ function(rondo_precompile target)
     target_compile_definitions(${name} PRIVATE $<$<BOOL:${arg_CHECKED}>:RONDO_CHECKED=1>)
     # Without a time stamp in it, so that ccache may reuse what was compiled with it.
     target_compile_options(${name} PRIVATE
-      "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>")
+      "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>"
+      "$<$<BOOL:${arg_TEST}>:${RONDO_TEST_OPTIONS}>")
     target_link_libraries(${name} PRIVATE
       $<$<BOOL:${arg_TEST}>:GTest::gtest> $<$<BOOL:${RONDO_SPEAKS_ASIO}>:Boost::headers>)
     target_precompile_headers(${name} PRIVATE ${headers})
@@ -232,6 +233,8 @@ set(RONDO_ASIO_HEADERS
   <boost/asio/io_context.hpp> <boost/asio/ip/tcp.hpp> <boost/asio/ip/udp.hpp>
   <boost/asio/post.hpp> <boost/asio/steady_timer.hpp>)
 
+set(RONDO_TEST_OPTIONS "" CACHE STRING "What the sources of tests, and only they, are compiled with")
+
 # An executable of tests, each of which is a ctest of its own, <prefix>.<Suite>.<Test>, with the
 # label <kind>.<module>: ctest's summary then gives the time of each module.
 function(rondo_test_executable target module prefix kind library sources links timeout)
@@ -241,6 +244,7 @@ function(rondo_test_executable target module prefix kind library sources links t
   rondo_compile_like_ours(${target})
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests)  # for support/
   target_link_libraries(${target} PRIVATE ${library} ${links} GTest::gtest GTest::gtest_main)
+  target_compile_options(${target} PRIVATE ${RONDO_TEST_OPTIONS})
   rondo_precompile(${target} TEST ${checked})
   if(kind STREQUAL "unit")
     add_dependencies(unit_tests ${target})
@@ -256,6 +260,9 @@ function(rondo_tests module)
 endfunction()
 
 function(rondo_model_tests module)
+  if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=thread")  # the checker has all its threads on one
+    return()
+  endif()
   set(library rondo::${module}_checked)
   if(module STREQUAL "check")
     set(library rondo::check)

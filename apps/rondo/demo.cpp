@@ -111,7 +111,7 @@ task<void> keep_asking(http::client* by, tcp::endpoint at, std::string tenant,
 
 class crowd {
   public:
-    explicit crowd(tcp::endpoint at)
+    explicit crowd(tcp::endpoint const& at)
         : rt_(one_worker()), client_(rt_, {.idle_per_address = 2 * noisy_connections}) {
         for (std::size_t i = 0; i < noisy_connections; ++i) add(at, "noisy", 0ms);
         for (char const* const name : quiet) {
@@ -129,7 +129,7 @@ class crowd {
         o.name = "demo";
         return o;
     }
-    void add(tcp::endpoint at, std::string tenant, clock::duration pause) {
+    void add(tcp::endpoint const& at, std::string tenant, clock::duration pause) {
         rt_.spawn_pinned(keep_asking(&client_, at, std::move(tenant), pause)).detach();
     }
 
@@ -139,8 +139,8 @@ class crowd {
 
 // --- the gateway -------------------------------------------------------------------------------
 
-std::string config_text(tcp::endpoint backend, tcp::endpoint front, tcp::endpoint admin,
-                        bool turns) {
+std::string config_text(tcp::endpoint const& backend, tcp::endpoint const& front,
+                        tcp::endpoint const& admin, bool turns) {
     return "[gateway]\nlog = 'warn'\nshutdown_grace = '1s'\n[admin]\nlisten = '" +
            to_string(admin) + "'\n[admission]\nmax_in_flight = " + std::to_string(slots) +
            "\nturns = " + (turns ? "true" : "false") +
@@ -184,7 +184,7 @@ bool read_line() {
 
 }  // namespace
 
-int run_demo(bool turns, std::shared_ptr<spdlog::logger> log) {
+int run_demo(bool turns, std::shared_ptr<spdlog::logger> const& log) {
     folder const in;
     runtime::options one;
     one.workers = 1;

@@ -12,6 +12,6 @@ namespace rondo::gateway {
 
 // Until SIGINT or SIGTERM, which have to be blocked. An empty line on stdin switches turns off and
 // on. What the program exits with.
-int run_demo(bool turns, std::shared_ptr<spdlog::logger> log);
+int run_demo(bool turns, std::shared_ptr<spdlog::logger> const& log);
 
 }  // namespace rondo::gateway

@@ -177,7 +177,8 @@ int show_top(whom const& w, bool once) {
             for (std::size_t at = 0; (at = page.find('\n', at)) != std::string::npos; at += 4) {
                 page.insert(at, "\x1b[K");
             }
-            page = (first ? "\x1b[2J\x1b[H" : "\x1b[H") + page + "\x1b[J";
+            page.insert(0, first ? "\x1b[2J\x1b[H" : "\x1b[H");
+            page += "\x1b[J";
         }
         std::fputs(page.c_str(), stdout);
         std::fflush(stdout);
