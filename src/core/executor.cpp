@@ -9,11 +9,10 @@ namespace rondo {
 
 executor* executor::current() noexcept { return detail::this_thread().current; }
 
-executor::scope::scope(executor* e) noexcept : outer_(detail::this_thread().current) {
-    detail::this_thread().current = e;
-}
+executor::scope::scope(executor* e) noexcept
+    : thread_(detail::this_thread()), outer_(std::exchange(thread_.current, e)) {}
 
-executor::scope::~scope() { detail::this_thread().current = outer_; }
+executor::scope::~scope() { thread_.current = outer_; }
 
 void executor::unobserved(std::exception_ptr exception) noexcept {
     try {

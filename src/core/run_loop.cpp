@@ -1,9 +1,9 @@
 // Algorithm
-//   What the loop's own jobs post goes to own_, which needs no lock: most of what a loop runs was
-//   posted by what it ran before. What others leave, jobs or the wish to finish, is under the lock,
-//   and outside_ says that there is something. The loop takes it over before each batch and before
-//   each post of its own, so that everything runs in the order in which it was posted: one of its
-//   own after those that others had posted before it, and before those that came later.
+//   What the loop's own jobs and timers post goes to own_, which needs no lock: most of what a loop
+//   runs was posted by what it ran before. What others leave, jobs or the wish to finish, is under
+//   the lock, and outside_ says that there is something. The loop takes it over before each batch
+//   and before each post of its own, so that everything runs in the order in which it was posted:
+//   one of its own after those that others had posted before it, and before those that came later.
 //
 // Invariants
 //   I1  whoever sets outside_ un-parks the loop; the loop looks at it before and after each park.
@@ -26,6 +26,7 @@ namespace rondo {
 run_loop::run_loop() : timers_(std::chrono::milliseconds{1}, clock::now()) {}
 
 run_loop::~run_loop() {
+    executor::scope const here{this};
     tasks_.stop_all();
     while (!tasks_.empty() || !idle()) {
         run_batch();
@@ -73,7 +74,6 @@ std::size_t run_loop::run_batch() noexcept {
     take_over();
     job_queue batch = std::exchange(own_, {});
     if (batch.empty()) return 0;
-    executor::scope const here{this};
     std::size_t ran = 0;
     for (; job* const j = batch.pop(); ++ran) j->run(*j);
     return ran;
@@ -85,6 +85,7 @@ std::size_t run_loop::fire_timers() noexcept {
 }
 
 std::size_t run_loop::run_ready() noexcept {
+    executor::scope const here{this};
     std::size_t ran = 0;
     for (;;) {
         std::size_t const now_ran = run_batch() + fire_timers();
@@ -104,6 +105,7 @@ void run_loop::rest() noexcept {
 }
 
 void run_loop::run() noexcept {
+    executor::scope const here{this};
     for (bool last = false;;) {
         run_batch();
         fire_timers();

@@ -59,10 +59,6 @@
 
 namespace rondo {
 
-wait_queue::~wait_queue() {
-    RONDO_ASSERT(waiters_.empty(), "a primitive is destroyed after everyone has left it");
-}
-
 namespace {
 
 // How many are granted before the lock is let go; in a checked build few enough to be explored.

@@ -18,17 +18,16 @@ thread_state& this_thread() noexcept { return check::thread_storage<thread_state
 
 }  // namespace detail
 
-wake_scope::wake_scope() noexcept { ++detail::this_thread().wake_scopes; }
+wake_scope::wake_scope() noexcept : thread_(detail::this_thread()) { ++thread_.wake_scopes; }
 
 wake_scope::~wake_scope() {
-    detail::thread_state& thread = detail::this_thread();
     // The scope stays open while the jobs run: what they wake joins this queue instead of
     // recursing. The jobs belong to no executor.
-    if (thread.wake_scopes == 1 && !thread.trampoline.empty()) {
+    if (thread_.wake_scopes == 1 && !thread_.trampoline.empty()) {
         executor::scope const nowhere{nullptr};
-        while (job* const j = thread.trampoline.pop()) j->run(*j);
+        while (job* const j = thread_.trampoline.pop()) j->run(*j);
     }
-    --thread.wake_scopes;
+    --thread_.wake_scopes;
 }
 
 void post_to_trampoline(job& j) noexcept {

@@ -26,6 +26,10 @@
 
 namespace rondo {
 
+namespace detail {
+struct thread_state;
+}
+
 struct job {
     using function = void (*)(job&) noexcept;
 
@@ -131,6 +135,7 @@ class executor {
         scope& operator=(scope const&) = delete;
 
       private:
+        detail::thread_state& thread_;
         executor* outer_;
     };
 

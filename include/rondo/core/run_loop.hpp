@@ -7,7 +7,7 @@
 //                ended: a shielded one is waited for.
 // Destruction    by the thread that ran it, as soon as run() has returned; a thread whose post()
 //                led to that may still be returning from it.
-// Cost           a job that posts takes no lock.
+// Cost           a job that posts takes no lock, nor does a timer that fires.
 // Idle           the thread sleeps until a job is posted or a timer is due; no polling.
 // Resolution     timers are rounded up to 1 ms.
 // Use            block_on(), examples, tests that step by hand (run_ready), a program that needs
@@ -34,6 +34,7 @@ class run_loop final : public executor, timer_service {
     run_loop& operator=(run_loop const&) = delete;
 
     void post(job& j) noexcept override;
+    void wake(job& j) noexcept override { post(j); }
     timer_service& timers() noexcept override { return *this; }
 
     // Runs jobs and timers until finish() is called. Can be called again after that.

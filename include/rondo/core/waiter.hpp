@@ -99,7 +99,9 @@ class wait_queue {
     enum class order : std::uint8_t { of_arrival, of_its_own };
 
     explicit wait_queue(order o = order::of_arrival) noexcept : order_(o) {}
-    ~wait_queue();
+    ~wait_queue() {
+        RONDO_ASSERT(waiters_.empty(), "a primitive is destroyed after everyone has left it");
+    }
 
     // These are called under the lock: no blocking, no throwing, no user code, no waking.
     //

@@ -36,6 +36,9 @@ class [[nodiscard("it acts until the end of its scope")]] wake_scope {
     ~wake_scope();
     wake_scope(wake_scope const&) = delete;
     wake_scope& operator=(wake_scope const&) = delete;
+
+  private:
+    detail::thread_state& thread_;
 };
 
 // Runs the job at the end of this thread's outermost wake_scope; if there is none, of the one that
