@@ -54,10 +54,12 @@ class joined_root : public wait_queue, public root_base {
 
     // Who enters the line says so in the same step in which it sees that the task is alive.
     bool grant(waiter&) noexcept override {
-        phase seen = phase::alive;
-        // release, acquire: pairs with the exchange in end()
-        phase_.compare_exchange_strong(seen, phase::awaited, std::memory_order_release,
-                                       std::memory_order_acquire);
+        // acquire: pairs with the exchange in end(), as does the exchange here
+        phase seen = phase_.load(std::memory_order_acquire);
+        if (seen == phase::alive) {
+            phase_.compare_exchange_strong(seen, phase::awaited, std::memory_order_release,
+                                           std::memory_order_acquire);
+        }
         return seen == phase::over;
     }
 

@@ -130,12 +130,12 @@ class stop_source {
     void end_current() noexcept;
     void unlink(stop_hook& hook) noexcept;
 
-    atomic<std::uintptr_t> only_{nobody};
-    short_lock lock_;
-    atomic<bool> requested_{false};
     linked_list<stop_hook> hooks_;
     detail::call_fence fence_;
     stop_source* up_ = nullptr;  // while a link's stop is walked: where to go back to
+    short_lock lock_;
+    atomic<bool> requested_{false};
+    atomic<std::uintptr_t> only_{nobody};
 };
 
 // Requests stop at `target` when stop is requested at the token it is attached to.
