@@ -32,16 +32,6 @@ namespace rondo {
 
 using detail::notified_by;
 
-namespace {
-
-constexpr std::uint64_t stored = 1;
-constexpr std::uint64_t awaited = 2;
-constexpr std::uint64_t one_call = 4;
-
-constexpr std::uint64_t calls_in(std::uint64_t word) noexcept { return word / one_call; }
-
-}  // namespace
-
 // --- those who notify ---
 
 void notify::notify_single(notified_by how) noexcept {
@@ -150,13 +140,9 @@ void notify::give_back(waiter&) noexcept {
 
 namespace detail {
 
-notified_op::notified_op(notify& n) noexcept
-    // relaxed: a count that is too old only makes it see a call that was under way
-    : waiter(n), notify_(n), calls_(calls_in(n.word_.load(std::memory_order_relaxed))) {}
-
 bool notified_op::ready() noexcept {
     if (done_) return true;
-    if (enabled_) return enlist();
+    if (enabled_) return settled_;                 // if it was notified since, enter() says so
     if (state() != wait_state::idle) return true;  // its time is over, once and for all
     by_ = notify_.take(calls_, 0);
     return by_ != notified_by::nobody;

@@ -17,10 +17,10 @@
 //   I2  an end that finds the other's waits-bit keeps the memory alive until it has woken them: it
 //       adds its done-bit only after that. (With done in the same step, a waiter that is stopped
 //       meanwhile could free the queue that is about to be looked into.)
-//   I3  no wake-up is lost: grant() adds the waits-bit and reads the word in one step. If the
-//       awaited bit is in the order of changes before it, the waiter is granted; if it is after,
-//       whoever added it has read the waits-bit, and takes the lock after the waiter is in the
-//       queue.
+//   I3  no wake-up is lost: grant() adds the waits-bit and reads the word in one step, or reads a
+//       word in which it is already. If the awaited bit is in the order of changes before that,
+//       the waiter is granted; if it is after, whoever added it has read the waits-bit, and takes
+//       the lock after the waiter is in the queue.
 //
 // Races considered
 //   send and close      one word, I1.

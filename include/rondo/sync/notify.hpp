@@ -61,7 +61,8 @@ class notified_op : public waiter {
 
     bool enable() noexcept {
         enabled_ = true;
-        return done_ || enlist();
+        settled_ = done_ || enlist();
+        return settled_;
     }
     bool ready() noexcept;
     void take() noexcept { done_ = true; }
@@ -74,7 +75,8 @@ class notified_op : public waiter {
     std::uint64_t calls_;  // of notify_waiters(), when this was made
     notified_by by_ = notified_by::nobody;
     bool enabled_ = false;
-    bool done_ = false;  // taken or handed on
+    bool settled_ = false;  // enable() found that it need not wait
+    bool done_ = false;     // taken or handed on
 };
 
 class notify_owner {
@@ -96,7 +98,10 @@ class owned_notified_op : notify_owner, public notified_op {
 template <class Op>
 class [[nodiscard("it waits when it is awaited")]] basic_notified {
   public:
-    explicit basic_notified(Op op) noexcept : op_(std::move(op)) {}
+    // (In place: moving an operation that was only just made costs more than making it.)
+    template <class... Args>
+    explicit basic_notified(std::in_place_t, Args&&... args) noexcept
+        : op_(std::forward<Args>(args)...) {}
 
     // Takes a place in line now. True: it is notified already, or has ended, and will not wait.
     bool enable() noexcept { return op_.enable(); }
@@ -149,7 +154,7 @@ class notify final : wait_queue {
     void notify_waiters() noexcept;
 
     // Waits for a notification, stored or to come.
-    rondo::notified notified() noexcept { return rondo::notified{op{*this}}; }
+    rondo::notified notified() noexcept { return rondo::notified{std::in_place, *this}; }
     bounded_wait<op> notified(stop_token t) noexcept { return {op{*this}, t}; }
     bounded_wait<op> notified_until(time_point d, stop_token t = {}) noexcept {
         return {op{*this}, {d, t}};
@@ -172,7 +177,7 @@ class notify final : wait_queue {
 
     // The same as self->notified(), and keeps the object alive.
     static owned_notified notified_owned(std::shared_ptr<notify> self) noexcept {
-        return owned_notified{detail::owned_notified_op{std::move(self)}};
+        return owned_notified{std::in_place, std::move(self)};
     }
 
   private:
@@ -187,9 +192,19 @@ class notify final : wait_queue {
     bool grant_in_line(op& waits) noexcept;
     detail::notified_by take(std::uint64_t calls, std::uint64_t or_else) noexcept;
 
+    // The word; see src/sync/notify.cpp.
+    static constexpr std::uint64_t stored = 1;
+    static constexpr std::uint64_t awaited = 2;
+    static constexpr std::uint64_t one_call = 4;
+    static constexpr std::uint64_t calls_in(std::uint64_t word) noexcept { return word / one_call; }
+
     atomic<std::uint64_t> word_{0};
     // What a call hands out to those in line; under the lock, and nobody when it is free.
     detail::notified_by offered_ = detail::notified_by::nobody;
 };
+
+inline detail::notified_op::notified_op(notify& n) noexcept
+    // relaxed: a count that is too old only makes it see a call that was under way
+    : waiter(n), notify_(n), calls_(notify::calls_in(n.word_.load(std::memory_order_relaxed))) {}
 
 }  // namespace rondo

@@ -165,6 +165,7 @@ class once_cell {
 
     // For detail/once_init.hpp.
     detail::once_state& state() noexcept { return state_; }
+    T const& known() const noexcept { return value_.look(); }  // to who has seen that it is there
     void fill(detail::once_claim claim, T value) {
         value_.put(std::move(value));  // if that throws, the claim goes to the next
         claim.publish();

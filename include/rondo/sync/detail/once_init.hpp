@@ -1,6 +1,6 @@
 // once_init.hpp: waits for a cell's value, or makes it. The way of get_or_init() and its relatives.
 //
-// A Cell has state(), get(), and fill(claim, value), which stores and publishes the value.
+// A Cell has state(), get(), known(), and fill(claim, value), which stores and publishes the value.
 #pragma once
 
 #include <expected>
@@ -80,21 +80,20 @@ class [[nodiscard("it does nothing until it is awaited")]] once_init {
         awaiter(once_init& init, promise_base& parent) noexcept : init_(init), parent_(parent) {}
 
         bool await_ready() const noexcept {
-            return !turn().exhausted() && init_.cell_.initialized();
+            flow& turn = *parent_.env().flow;
+            if (turn.exhausted() || !init_.cell_.initialized()) return false;
+            turn.spend();
+            return true;
         }
         std::coroutine_handle<> await_suspend(std::coroutine_handle<> h) {
             child_.emplace(init_.task_for_it(), parent_);
             return child_->await_suspend(h);
         }
         Result await_resume() {
-            if (child_) return child_->await_resume();
-            turn().spend();
-            return init_.cell_.get();
+            return child_ ? child_->await_resume() : Result{&init_.cell_.known()};
         }
 
       private:
-        flow& turn() const noexcept { return *parent_.env().flow; }
-
         once_init& init_;
         promise_base& parent_;
         std::optional<task_awaiter<Result>> child_;

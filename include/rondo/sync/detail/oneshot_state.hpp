@@ -23,8 +23,10 @@ class oneshot_queue final : public wait_queue {
 
   private:
     bool grant(waiter&) noexcept override {
-        // acquire: as in word(), for a waiter that is granted on entering
-        return (word_.fetch_or(waits_, std::memory_order_acquire) & awaited_) != 0;  // I3
+        // acquire, both: as in word(), for a waiter that is granted on entering
+        std::uint32_t seen = word_.load(std::memory_order_acquire);
+        if ((seen & waits_) == 0) seen = word_.fetch_or(waits_, std::memory_order_acquire);  // I3
+        return (seen & awaited_) != 0;
     }
 
     atomic<std::uint32_t>& word_;
