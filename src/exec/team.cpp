@@ -169,15 +169,10 @@ void runner::look_around() noexcept {
 // A job of the intake, with this worker's share of the others.
 job* runner::take_outside() noexcept {
     bool left_search = false;
-    pace_.wait();
     job* const j = team_.intake_.take(*this, team_.alone() ? nullptr : &own_, left_search);
-    if (j == nullptr) {
-        pace_.found_nothing();
-        return nullptr;
-    }
+    if (j == nullptr) return nullptr;
     searching_ = false;
     if (left_search) team_.search_ended();
-    pace_.found(1 + own_.size(), team_.intake_.size());
     for (int i = 1; team_.alone() && i < share_of_one; ++i) {
         job* const another = team_.intake_.take(*this, nullptr, left_search);
         if (another == nullptr) break;

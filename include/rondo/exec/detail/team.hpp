@@ -35,7 +35,6 @@
 #include "rondo/exec/detail/driver.hpp"
 #include "rondo/exec/detail/eagerness.hpp"
 #include "rondo/exec/detail/intake.hpp"
-#include "rondo/exec/detail/pace.hpp"
 #include "rondo/exec/detail/steal_queue.hpp"
 #include "rondo/exec/detail/tally.hpp"
 
@@ -127,7 +126,6 @@ class alignas(64) runner final : public executor, seat {
     thread_state* thread_ = nullptr;  // while it runs
     std::uint32_t turn_ = 0;
     eagerness eagerness_;
-    pace pace_;
     bool searching_ = false;
     bool ended_ = false;
     int nexts_in_a_row_ = 0;
