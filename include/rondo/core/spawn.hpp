@@ -10,6 +10,8 @@
 //                when the task has ended and its handle is gone.
 // Join           in all forms of a wait; a join that is stopped leaves the task alone. One joiner
 //                takes the result; a second one that asks for it is a programmer's error.
+// Thread safety  spawn() from any thread. request_stop(), ended() and joins of one handle may be
+//                called concurrently; moving, detaching and destroying it may not.
 // Lifetime       a join may outlive its handle. The executor outlives the task, its handle and its
 //                joins: an exception that they leave behind is reported to it.
 // Memory         one block for the root beside the task's frame, both recycled.

@@ -8,6 +8,7 @@
 //
 // Stop           yield and the sleeps are waits: a requested stop unwinds the task there. With an
 //                explicit token the sleep ends early with wait_error::stopped.
+// Thread safety  each says something to the task that awaits it, on whichever thread that runs.
 // Elsewhere      the sleeps may also be awaited by a foreign coroutine (see timer_queue.hpp for
 //                whose timers it uses); the others mean something in a task only.
 #pragma once

@@ -22,7 +22,8 @@ enum class gate_error : std::uint8_t {
 
 enum class try_gate_error : std::uint8_t { no_permit, closed };
 
-// Given back when it is destroyed.
+// Given back when it is destroyed, on any thread; one permit is used by one thread at a time. The
+// gate outlives it.
 class [[nodiscard("dropping a permit gives it back")]] gate_permit {
   public:
     // For gates.

@@ -19,6 +19,7 @@
 // Names          are of printable ASCII, at most 64 bytes: other bytes are written as %FF, and a
 //                longer one is cut, with a hash of the whole behind it. In a tuple parts are joined
 //                by |, and a | or \ inside of one has a \ before it.
+// Thread safety  functions of their arguments: rules that nobody changes may be shared.
 // Made up        names cannot be by those who are not trusted, but for paths: a key of these alone
 //                is for when all paths are known.
 #pragma once
