@@ -156,7 +156,7 @@ void turns::settle_idle(tenant& t) noexcept {
     if (t.round_ + 1 >= round_) return;
     std::uint64_t const rounds = round_ - 1 - t.round_;
     std::uint64_t const quantum = quantum_of(t);
-    t.debt_ = t.debt_ / quantum < rounds ? 0 : t.debt_ - rounds * quantum;
+    if (t.debt_ != 0) t.debt_ = t.debt_ / quantum < rounds ? 0 : t.debt_ - rounds * quantum;
     t.round_ = round_ - 1;
 }
 
