@@ -2,10 +2,13 @@
 //
 // One lock guards everything: the order of turns, the wheel of deadlines, the limits. Consumers
 // wait in the queue to which it belongs, so a task is handed to the one first in line under the
-// same lock under which it was accepted. Producers wait at the door of their tenant for a place:
+// same lock under which it was accepted. But while nobody waits and there is room, a producer whose
+// tenant is known leaves its task in the intake, and is through; whoever has the lock next begins
+// with taking in what was left. Producers wait at the door of their tenant for a place:
 //
 //   free -> reserved   a door grants a producer its place (lock of the door, then ours)
-//        -> queued     the producer brings the task; or enqueue() finds room at once
+//        -> queued     the producer brings the task; or enqueue() finds room at once, or a place in
+//                      the intake
 //        -> in hand    a waiting consumer is granted the task
 //        -> free       it takes it; a consumer that does not wait does both at once
 //   in hand -> queued  the consumer was destroyed before it could take it
@@ -25,12 +28,22 @@
 //       as many places are theirs, and nobody who comes meanwhile takes them.
 //   I6  a tenant is destroyed after it was forgotten: idle, not held, and out of the map. Whoever
 //       keeps a pointer to one without the lock holds it.
+//   I7  the intake has places only while the scheduler is open and nobody waits, consumer or
+//       producer; and occupied_ and all of them together are within max_global, and within
+//       max_per_tenant, so that no tenant can exceed that. Whoever is about to wait, or to close,
+//       or to refuse for want of room, closes it first, and so finds all that was left.
+//   I8  a tenant for which something was left and not collected is not forgotten.
 //
 // Races considered
 //   cancel / dequeue   both under the lock: whoever is first takes it out of the order of turns.
 //   stop / hand-off    decided by core: a granted consumer has the task, whatever it is told later.
 //   close / reserved   the place is given up when its producer comes and finds it closed; a drain
 //                      waits for that, as it does for what is in hand.
+//   leave / wait       decided in the word of the intake: either the task is there when the
+//                      consumer closes it, or the producer finds no place, takes the lock, and
+//                      finds the consumer.
+//   leave / close      the same.
+//   leave / forget     both have the lock of the tenant's table.
 //   close / hand_on    what is put back after close_immediate() is returned.
 #include "rondo/fair/detail/engine.hpp"
 
@@ -50,10 +63,11 @@ void door::nobody_waits() noexcept { engine_.nobody_waits_at(*this); }
 
 engine::engine(limits const& l)
     : limits_((require(validate(l)), l)),
+      least_limit_(std::min(l.max_global, l.max_per_tenant)),
+      now_(now()),
       turns_(l.quantum, idle_tenants_kept),
-      deadlines_(std::chrono::nanoseconds{1}, now()),
-      served_(now()),
-      now_(now()) {}
+      served_(now_),
+      deadlines_(std::chrono::nanoseconds{1}, now_) {}
 
 engine::~engine() {
     RONDO_ASSERT(live_ == 0, "a scheduler is closed, and what was queued returned, before this");
@@ -66,23 +80,50 @@ engine::admission engine::admit(tenant& t, entry& e, aftermath& after) noexcept 
     if (room != admission::accepted) return room;
     occupied_ = occupied_ + 1;
     ++t.occupied;
-    enter(t, e);
+    enter(t, e, now_);
     return room;
 }
 
 void engine::admit_reserved(tenant& t, entry& e, aftermath& after) noexcept {
     if (now_ <= e.expires) {
-        enter(t, e);
+        enter(t, e, now_);
     } else {
         admit_expired(e, after);
         release(t, after);
     }
 }
 
-void engine::enter(tenant& t, entry& e) noexcept {
+// I7. (Without asking for consumers that wait, grant() would close it again.)
+std::size_t engine::room_for_intake() const noexcept {
+    if (closing_ != closing::open || has_waiters() || owed_ != 0) return 0;
+    std::size_t const promised = occupied_ + intake_.given();
+    if (promised >= least_limit_) return 0;
+    return std::min(least_limit_ - promised, intake::most_places);
+}
+
+void engine::open_intake() noexcept {
+    if (std::size_t const places = room_for_intake(); places != 0) collect(places);
+}
+
+void engine::close_intake() noexcept {
+    if (intake_.given() != 0) collect(0);
+}
+
+void engine::collect(std::size_t places) noexcept {
+    linked_chain<entry> left = intake_.take(places);
+    while (entry* const e = left.pop_front()) {
+        tenant& t = *e->owner;
+        occupied_ = occupied_ + 1;
+        ++t.occupied;
+        ++t.collected;  // I8
+        enter(t, *e, e->enqueued_at);
+    }
+}
+
+void engine::enter(tenant& t, entry& e, time_point at) noexcept {
     ++counters_.enqueued;
     ++live_;
-    e.enqueued_at = now_;
+    e.enqueued_at = at;
     turns_.add(t, e);
     if (limits_.when_full == backpressure::evict_longest) loads_.raise(t);
     set_timer(e);
@@ -104,6 +145,10 @@ void engine::admit_expired(entry& e, aftermath& after) noexcept {
 }
 
 engine::admission engine::make_room(tenant& t, aftermath& after) noexcept {
+    if (intake_.given() != 0 && occupied_ + intake_.given() < least_limit_) {
+        return admission::accepted;  // I7: nor is anybody overtaken
+    }
+    close_intake();  // I7: what is refused is refused for good reason
     if (t.occupied >= limits_.max_per_tenant && !displace(t, t.when_full, after)) {
         return admission::tenant_full;
     }
@@ -159,6 +204,7 @@ entry* engine::take(bool& closed) noexcept {
 
 bool engine::grant(waiter& first) noexcept {
     auto& to = static_cast<taker&>(first);
+    close_intake();  // I7: it may have to wait
     if (closing_ != closing::immediate) to.task_ = turns_.next();
     if (to.task_ == nullptr) return finished();
     to.in_hand_ = true;
@@ -309,6 +355,7 @@ bool engine::comes_before(time_point than) noexcept {
 
 reservation engine::reserve(door& d) noexcept {
     std::lock_guard const guard{lock()};
+    close_intake();  // I7: it may come to wait
     if (closing_ != closing::open) return reservation::closed;
     tenant& t = d.of();
     bool const fits = t.occupied < limits_.max_per_tenant;
@@ -362,6 +409,7 @@ door* engine::next_door(door* opened) noexcept {
 void engine::close(closing how) noexcept {
     change(now(), [&](aftermath& after) {
         if (closing_ == closing::immediate || closing_ == how) return;
+        close_intake();  // I7: nothing is left after this
         closing_ = how;
         called_.append(hungry_);
         while (door* const d = full_.pop_front()) call(*d);
@@ -402,8 +450,8 @@ void engine::forget(aftermath& after, int how_many) noexcept {
     for (int i = 0; i < how_many; ++i) {
         tenant* const t = turns_.forget();
         if (t == nullptr) return;
+        if (!erase(*t)) continue;  // I8: it becomes active when that is collected
         loads_.remove(*t);
-        erase(*t);
         --known_;
         after.forgotten.push_back(*t);
     }
@@ -433,6 +481,7 @@ void engine::settle(aftermath& after) noexcept {
 
 void engine::read(stats& to) noexcept {
     std::lock_guard const guard{lock()};
+    if (intake_.has_tasks()) collect(room_for_intake());
     auto const ended = [this](disposition how) { return ended_[static_cast<std::size_t>(how)]; };
     static_cast<counters&>(to) = counters_;
     to.dequeued = ended(disposition::delivered);

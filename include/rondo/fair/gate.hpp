@@ -220,7 +220,9 @@ class gate<Key>::shared final : public detail::turnstile {
 
     using turnstile::let_go;
 
-    void erase(detail::tenant& t) noexcept override { tenants_.erase(static_cast<node&>(t)); }
+    void erase(detail::tenant& t) noexcept override {
+        (void)tenants_.erase(static_cast<node&>(t));  // nobody leaves anything for it
+    }
     void destroy(detail::tenant& t) noexcept override { delete &static_cast<node&>(t); }
 
     detail::roster<Key> tenants_;

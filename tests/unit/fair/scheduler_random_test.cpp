@@ -198,6 +198,45 @@ void run_often(std::uint64_t usual_seed, backpressure when_full) {
     }
 }
 
+// Two schedulers are offered the same: to one of them tasks are left without the lock, whenever
+// that is possible, to the other never, as they all have handles.
+void compare(std::uint64_t seed) {
+    std::mt19937_64 random{seed};
+    auto const below = [&](std::uint64_t n) { return static_cast<int>(random() % n); };
+    config<int> c;
+    c.shards = 1 + random() % 4;
+    c.max_global = 100 + random() % 400;  // full at times
+    c.quantum = 1 + random() % 9;
+    queue left{c};
+    queue brought{c};
+    for (int id = 0; id < 3'000; ++id) {
+        int const dice = below(100);
+        int const tenant = below(8);
+        if (dice < 55) {
+            terms const on{.cost = 1 + random() % 20, .priority = priority(below(3))};
+            EXPECT_EQ(left.enqueue(tenant, id, on).has_value(),
+                      brought.enqueue_with_handle(tenant, id, on).has_value());
+        } else if (dice < 98) {
+            auto const a = left.try_dequeue();
+            auto const b = brought.try_dequeue();
+            ASSERT_EQ(a ? a->payload : -1, b ? b->payload : -1);
+        } else {
+            auto const weight = static_cast<std::uint32_t>(1 + below(5));
+            left.set_weight(tenant, weight);
+            brought.set_weight(tenant, weight);
+        }
+    }
+    EXPECT_EQ(left.stats().queued, brought.stats().queued);
+}
+
+TEST(FairAtRandom, WhatIsLeftWithoutTheLockIsServedInTheSameOrder) {
+    std::uint64_t const seed = test::seed(15);
+    for (std::uint64_t i = 0; i < 20 && !testing::Test::HasFailure(); ++i) {
+        SCOPED_TRACE("RONDO_SEED=" + std::to_string(seed + i));
+        compare(seed + i);
+    }
+}
+
 TEST(FairAtRandom, EveryAcceptedTaskEndsOnceWithReject) { run_often(11, backpressure::reject); }
 TEST(FairAtRandom, EveryAcceptedTaskEndsOnceWithDropOldest) {
     run_often(12, backpressure::drop_oldest);

@@ -284,9 +284,9 @@ TEST(FairScheduler, AForeignCoroutineConsumesToo) {
     EXPECT_EQ(got, 4);
 }
 
-TEST(FairScheduler, ThreadsProduceAndConsumeEachTaskOnce) {
+void produce_and_consume(std::size_t room) {
     constexpr int each = 2'000;
-    scheduler<int> s{{{.max_global = 64}}};
+    scheduler<int> s{{{.max_global = room}}};
     std::vector<int> seen(2 * each);
     {
         std::vector<std::jthread> threads;
@@ -318,6 +318,11 @@ TEST(FairScheduler, ThreadsProduceAndConsumeEachTaskOnce) {
     EXPECT_EQ(end.dequeued, 2U * each);
     EXPECT_EQ(end.queued, 0U);
     EXPECT_EQ(end.tenants_known, 0U);
+}
+
+TEST(FairScheduler, ThreadsProduceAndConsumeEachTaskOnce) { produce_and_consume(64); }
+TEST(FairScheduler, ThreadsWithRoomToSpareProduceAndConsumeEachTaskOnce) {
+    produce_and_consume(1024);
 }
 
 // --- cancel ----------------------------------------------------------------------------------

@@ -1,8 +1,9 @@
 // engine.hpp: a scheduler but for what depends on the types of payloads and keys.
 //
-// Everything is under one lock, that of the queue in which consumers wait; what has to happen
-// after it (reports, destructors, waking producers) is collected in an aftermath. The page of
-// invariants and races is the head of src/fair/engine.cpp.
+// Everything is under one lock, that of the queue in which consumers wait, but for the intake where
+// producers leave tasks while nobody waits; what has to happen after it (reports, destructors,
+// waking producers) is put into an aftermath. The page of invariants and races is the head of
+// src/fair/engine.cpp.
 #pragma once
 
 #include <array>
@@ -17,6 +18,7 @@
 #include "rondo/fair/detail/deadline_watch.hpp"
 #include "rondo/fair/detail/door.hpp"
 #include "rondo/fair/detail/handles.hpp"
+#include "rondo/fair/detail/intake.hpp"
 #include "rondo/fair/detail/load_heap.hpp"
 #include "rondo/fair/detail/ranking.hpp"
 #include "rondo/fair/detail/served_most.hpp"
@@ -76,9 +78,13 @@ class engine : public wait_queue {
         aftermath after;
         serve([&] {
             if (at > now_) now_ = at;
+            if (intake_.has_tasks()) collect(room_for_intake());
             if (!deadlines_.empty()) expire(after);  // I3
             f(after);
             if (turns_.can_forget()) forget(after, few);
+            if (intake_.given() == 0 && occupied_ + intake::fewest_places <= least_limit_) {
+                open_intake();
+            }
             after.earlier_deadline = std::exchange(tell_watch_, false);
         });
         if (!after.nothing()) finish(after);
@@ -100,6 +106,12 @@ class engine : public wait_queue {
     void let_go(tenant& t) noexcept { turns_.let_go(t); }
 
     // --- without it ---
+    // A task that can only be accepted, and that nobody need be told of.
+    bool may_be_left(entry const& e) const noexcept {
+        return e.expires == time_point::max() && intake_.has_places();
+    }
+    // Of a task that has its owner and time.
+    bool leave(entry& e) noexcept { return intake_.try_leave(e); }
     handle reserve_handle();
     void release_handle(handle h) noexcept;
     entry* take(bool& closed) noexcept;  // null: nothing there, or closed
@@ -128,8 +140,8 @@ class engine : public wait_queue {
   protected:
     ~engine();
 
-    // The tenant is idle: out of the map with it. Under the lock.
-    virtual void erase(tenant& t) noexcept = 0;
+    // The tenant is idle: out of the map with it, unless something was left for it. Under the lock.
+    virtual bool erase(tenant& t) noexcept = 0;
     // Without it.
     virtual void destroy(tenant& t) noexcept = 0;
     virtual void report(entry& e) noexcept = 0;
@@ -137,6 +149,8 @@ class engine : public wait_queue {
     limits const limits_;
 
   private:
+    std::size_t const least_limit_;  // of the two on tasks
+
     static constexpr int few = 4;
 
     bool grant(waiter& first) noexcept override;
@@ -147,12 +161,16 @@ class engine : public wait_queue {
     // For one who comes now: I5.
     bool has_spare_room() const noexcept { return occupied_ + owed_ < limits_.max_global; }
 
+    std::size_t room_for_intake() const noexcept;
+    void open_intake() noexcept;
+    void close_intake() noexcept;
+    void collect(std::size_t places) noexcept;
     void call(door& d) noexcept;
     void expire(aftermath& after) noexcept;
     void forget(aftermath& after, int how_many) noexcept;
     bool displace(tenant& t, backpressure how, aftermath& after) noexcept;
     admission make_room(tenant& t, aftermath& after) noexcept;
-    void enter(tenant& t, entry& e) noexcept;
+    void enter(tenant& t, entry& e, time_point at) noexcept;
     void set_timer(entry& e) noexcept;
     void out_of_turn(entry& e, disposition how, aftermath& after) noexcept;
     void end(entry& e, disposition how, aftermath& after) noexcept;
@@ -166,26 +184,29 @@ class engine : public wait_queue {
     void settle(aftermath& after) noexcept;
     door* next_door(door* opened) noexcept;
 
+    intake intake_;
+    // What each task changes stands together: with several consumers it costs as much as the cache
+    // lines that go from one to the next.
+    time_point now_;
+    cell<std::size_t> occupied_;  // what max_global counts; see tenant::occupied
+    std::size_t live_ = 0;
+    std::size_t owed_ = 0;  // doors in hungry_ and called_, and those that are being opened
+    closing closing_ = closing::open;
+    bool tell_watch_ = false;
+    std::array<std::uint64_t, dispositions> ended_{};
+    counters counters_;  // but for what has ended
     turns turns_;
+    ranking served_;
+    histogram queue_time_;
     timer_wheel deadlines_;
     deadline_watch watch_{*this};
     time_point watched_ = time_point::min();  // it is told of deadlines before this
-    bool tell_watch_ = false;
     load_heap loads_;
-    ranking served_;
     handle_table handles_;
     linked_list<door> hungry_;  // producers wait there for room in all, in turn,
     linked_list<door> full_;    // or for room for their tenant
     linked_list<door> called_;  // there is room for their tenant now
-    std::size_t owed_ = 0;      // doors in hungry_ and called_, and those that are being opened
-    time_point now_;
-    closing closing_ = closing::open;
-    cell<std::size_t> occupied_;  // what max_global counts; see tenant::occupied
-    std::size_t live_ = 0;
     std::size_t known_ = 0;
-    counters counters_;  // but for what has ended:
-    std::array<std::uint64_t, dispositions> ended_{};
-    histogram queue_time_;
 };
 
 }  // namespace rondo::fair::detail

@@ -51,7 +51,7 @@ class roster {
         tenants_.insert(*t);
         return t;
     }
-    void erase(node& t) noexcept { tenants_.erase(t); }
+    bool erase(node& t) noexcept { return tenants_.erase(t); }
     // Weights are others from now on.
     void changed() noexcept { ++changes_; }
     // The same, of all tenants; gives back what was.
@@ -66,6 +66,10 @@ class roster {
     }
 
     // --- without it ---
+    template <class Visit>
+    bool visit(Key const& key, std::size_t hash, Visit visit) noexcept {
+        return tenants_.visit(key, hash, visit);
+    }
     // Throws when there is no memory, and what the user's function throws.
     static void make(Key const& key, std::size_t hash, newcomer& fresh) {
         fresh.node_ = std::make_unique<node>(key, hash, fresh.of_->of(key, fresh.changes_ != 0));

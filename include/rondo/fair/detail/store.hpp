@@ -55,6 +55,7 @@ class store final : public engine {
         node& e = *task;
         std::size_t const hash = key_hash<Key>{}(e.key);
         time_point const begin = now();
+        if (!name && leave(e, hash, begin)) return settled(task, admission::accepted);
         newcomer fresh;
         admission result = admission::undecided;
         for (;;) {
@@ -150,6 +151,18 @@ class store final : public engine {
   private:
     using newcomer = roster<Key>::newcomer;
 
+    // Without the lock, of a tenant that is known.
+    bool leave(node& e, std::size_t hash, time_point at) noexcept {
+        if (!may_be_left(e)) return false;
+        return tenants_.visit(e.key, hash, [&](tenant_node& t) {
+            e.owner = &t;
+            e.enqueued_at = at;
+            if (!engine::leave(e)) return false;
+            t.left = t.left + 1;  // I8
+            return true;
+        });
+    }
+
     // Under the lock. Null: one has to be made first. One that was added is held.
     tenant_node* find_or_add(Key const& key, std::size_t hash, newcomer& fresh) noexcept {
         tenant_node* const t = tenants_.find_or_add(key, hash, fresh);
@@ -195,7 +208,7 @@ class store final : public engine {
         });
     }
 
-    void erase(tenant& t) noexcept override { tenants_.erase(static_cast<tenant_node&>(t)); }
+    bool erase(tenant& t) noexcept override { return tenants_.erase(static_cast<tenant_node&>(t)); }
     void destroy(tenant& t) noexcept override { delete &static_cast<tenant_node&>(t); }
     void report(entry& e) noexcept override {
         std::unique_ptr<node> const n{&static_cast<node&>(e)};

@@ -21,8 +21,11 @@ struct entry : list_hook<entry>, timer_node {
     explicit entry(terms const& t) noexcept : cost(t.cost), expires(t.deadline), rank(t.priority) {}
 
     bool has_timer() const noexcept { return timer_node::linked(); }
+    // Asks for the memory of it and of its tenant, which another core may have written last.
+    void fetch() const noexcept;
 
     tenant* owner = nullptr;
+    cell<entry*> left_before;  // in the intake: the one below
     std::uint64_t cost;
     time_point expires;
     time_point enqueued_at{};
@@ -101,6 +104,11 @@ class tenant : public timer_node, public list_hook<tenant> {
     std::uint64_t active_since() const noexcept { return active_since_; }
     // What it has queued in all.
     std::uint64_t load() const noexcept { return tasks_.cost() + held_back.cost(); }
+    void fetch() const noexcept {
+        __builtin_prefetch(&tasks_);
+        __builtin_prefetch(&credit_);
+        __builtin_prefetch(&occupied);
+    }
 
   private:
     friend class turns;
@@ -129,6 +137,7 @@ class tenant : public timer_node, public list_hook<tenant> {
     // What the limits count: queued, handed to a consumer that has not taken it yet, and promised
     // to producers that wait.
     std::size_t occupied = 0;
+    std::uint32_t collected = 0;   // tasks out of the intake; see keyed_tenant::left
     door* waiting_room = nullptr;  // of producers, once one has waited
     struct {
         double sum = 0;  // of what was served
@@ -147,5 +156,10 @@ class tenant : public timer_node, public list_hook<tenant> {
         bool filed = false;
     } heap;
 };
+
+inline void entry::fetch() const noexcept {
+    __builtin_prefetch(&enqueued_at);
+    owner->fetch();
+}
 
 }  // namespace rondo::fair::detail

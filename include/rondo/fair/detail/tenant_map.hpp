@@ -3,16 +3,21 @@
 // Tenants are linked into the buckets themselves. A table that grows or shrinks moves its tenants
 // at once: with more tables each of them has fewer. If there is no memory for that it stays as it
 // is, and gets slower.
+//
+// Thread safety  insert() and erase() take the lock of whoever owns the map, and that of the table
+//                inside; so either of the two is enough to find somebody: visit() takes the second.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <utility>
 #include <vector>
 
 #include "rondo/core/detail/recycled.hpp"
+#include "rondo/core/short_lock.hpp"
 #include "rondo/fair/config.hpp"
 #include "rondo/fair/detail/door.hpp"
 #include "rondo/fair/detail/tenant.hpp"
@@ -30,6 +35,9 @@ struct keyed_tenant final : tenant, rondo::detail::recycled {
     Key const key;
     std::size_t const hash;
     keyed_tenant* beside = nullptr;  // in its bucket
+    // Tasks that were left in the intake, under the lock of its table. It is erased only when they
+    // were all collected.
+    cell<std::uint32_t> left;
     std::unique_ptr<door> own_door;
 };
 
@@ -41,19 +49,29 @@ class tenant_map {
     explicit tenant_map(std::size_t shards) : shards_(shards) {}
 
     node* find(Key const& key, std::size_t hash) const noexcept {
-        table const& t = shard(hash);
-        node* n = t.buckets[t.bucket(hash)];
-        while (n != nullptr && !(n->hash == hash && n->key == key)) n = n->beside;
-        return n;
+        return shard(hash).find(key, hash);
+    }
+    // Without the owner's lock. Whether there is such a tenant, and what visit(tenant) says: it is
+    // not erased meanwhile.
+    template <class Visit>
+    bool visit(Key const& key, std::size_t hash, Visit visit) noexcept {
+        table& t = shard(hash);
+        std::lock_guard const guard{t.lock};
+        node* const n = t.find(key, hash);
+        return n != nullptr && visit(*n);
     }
     void insert(node& n) noexcept {
         table& t = shard(n.hash);
+        std::lock_guard const guard{t.lock};
         t.link(n);
         ++t.size;
         if (t.size > t.buckets.size()) t.resize(t.buckets.size() * 2);
     }
-    void erase(node& n) noexcept {
+    // False: something was left for it since, and it stays.
+    bool erase(node& n) noexcept {
         table& t = shard(n.hash);
+        std::lock_guard const guard{t.lock};
+        if (n.left != n.collected) return false;
         node** at = &t.buckets[t.bucket(n.hash)];
         while (*at != &n) at = &(*at)->beside;
         *at = n.beside;
@@ -61,6 +79,7 @@ class tenant_map {
         if (t.size < t.buckets.size() / 8 && t.buckets.size() > fewest) {
             t.resize(t.buckets.size() / 2);
         }
+        return true;
     }
     template <class Visit>
     void for_each(Visit visit) const {
@@ -74,10 +93,16 @@ class tenant_map {
   private:
     static constexpr std::size_t fewest = 16;
 
-    struct table {
+    struct alignas(64) table {
+        short_lock lock;
         std::vector<node*> buckets = std::vector<node*>(fewest);  // 2^n of them
         std::size_t size = 0;
 
+        node* find(Key const& key, std::size_t hash) const noexcept {
+            node* n = buckets[bucket(hash)];
+            while (n != nullptr && !(n->hash == hash && n->key == key)) n = n->beside;
+            return n;
+        }
         std::size_t bucket(std::size_t hash) const noexcept { return hash & (buckets.size() - 1); }
         void link(node& n) noexcept {
             node*& first = buckets[bucket(n.hash)];
