@@ -124,7 +124,7 @@ void callers::end(connection& c, std::uint32_t number, int status) {
     c.request = nullptr;
     --asking_;
     free_.push_back(number);
-    fresh_.push_back({number, status});
+    fresh_.push_back({number, status, status == 429 && c.got.contains("made room")});
 }
 
 }  // namespace rondo::bench

@@ -16,7 +16,8 @@ class callers {
   public:
     struct answer {
         std::uint32_t who;
-        int status;  // 0: the connection ended without one
+        int status;    // 0: the connection ended without one
+        bool evicted;  // it was in line, and had to leave it
     };
 
     explicit callers(std::uint16_t port, std::size_t most = 15'000) : port_(port), most_(most) {}

@@ -85,7 +85,7 @@ class generator {
         time_point const end = clock::now() + for_the_last;
         while (callers_.asking() != 0 && clock::now() < end) note(callers_.wait(end));
         for (std::uint32_t who = 0; who < asked_.size(); ++who) {
-            if (asked_[who].waits) note_one(who, 0);
+            if (asked_[who].waits) note_one({who, 0, false});
         }
         out_.connections = callers_.made();
         return std::move(out_);
@@ -105,7 +105,7 @@ class generator {
             out_.lateness.record(now - (begin_ + a.due));
             auto const who = callers_.find_free();
             if (!who) {
-                out_.all.push_back({a.tenant, 0, a.due, {}});
+                out_.all.push_back({a.tenant, 0, false, a.due, {}});
                 continue;
             }
             if (asked_.size() <= *who) asked_.resize(*who + 1);
@@ -115,13 +115,13 @@ class generator {
     }
 
     void note(std::span<callers::answer const> answers) {
-        for (callers::answer const& a : answers) note_one(a.who, a.status);
+        for (callers::answer const& a : answers) note_one(a);
     }
-    void note_one(std::uint32_t who, int status) {
-        asked& a = asked_[who];
+    void note_one(callers::answer const& got) {
+        asked& a = asked_[got.who];
         a.waits = false;
-        out_.all.push_back(
-            {a.what.tenant, status, a.what.due, clock::now() - (begin_ + a.what.due)});
+        out_.all.push_back({a.what.tenant, got.status, got.evicted, a.what.due,
+                            clock::now() - (begin_ + a.what.due)});
     }
 
     callers callers_;

@@ -33,6 +33,7 @@ struct outcome {
     struct one {
         std::uint32_t tenant;
         int status;  // 0: no answer
+        bool evicted;
         clock::duration due;
         clock::duration took;
     };

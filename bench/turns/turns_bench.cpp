@@ -26,15 +26,16 @@
 //                       (0.1 s) at most one takes longer than 92 ms, twice the p99 of the service
 //
 //   turns hot_100 rondo quiet_p50=..ms quiet_p99=..ms worst_tenant_p99=..ms refused_quiet=..
-//         served=../s refusal_p50=..ms refusal_p99=..ms unanswered=.. late_p99=..ms
-//         connections=.. peak=..MB bound=..MB cpu=..
+//         served=../s refusal_p50=..ms refusal_p99=..ms evicted=.. eviction_p99=..ms
+//         unanswered=.. late_p99=..ms connections=.. peak=..MB bound=..MB cpu=..
 //
 // Times are the client's. late_p99 is how late the generator itself was in sending: a line with
 // more than 2 ms says that the machine was the limit. peak and cpu (of one processor) are those of
 // the gateway's processes during the run; bound is what docs/gateway.md says that ours takes, with
-// the most connections that it had so far. Refusals are those with a status; who gets no answer at
-// all within 2 s after the end of a run is unanswered. refused_quiet has those of the quiet, of
-// both kinds.
+// the most connections that it had so far. A refusal is an answer with a status to who was turned
+// away on arrival; those evicted had been in line, and were turned away when another needed the
+// place: their time is mostly that in line. Who gets no answer at all within 2 s after the end of a
+// run is unanswered. refused_quiet has those of the quiet, of all three kinds.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -96,7 +97,7 @@ std::vector<tenant_load> alike(double times) {
 // --- what became of them -----------------------------------------------------------------------
 
 struct findings {
-    histogram quiet, refusals;
+    histogram quiet, refusals, evictions;
     std::vector<histogram> of_tenant{quiet_tenants + 1};
     std::uint64_t served = 0, in_time = 0, refused_quiet = 0, unanswered = 0;
     double worst_ms = 0;
@@ -118,7 +119,7 @@ struct findings {
             if (r.status == 0) {
                 ++unanswered;
             } else {
-                refusals.record(r.took);
+                (r.evicted ? evictions : refusals).record(r.took);
             }
         }
         for (std::size_t i = 0; i < quiet_tenants; ++i) {
@@ -201,10 +202,11 @@ class measurement {
         side::usage const u = at_.take_usage();
         double const late = quantile_ms(o.lateness, 0.99);
         std::printf(
-            " served=%.0f/s refusal_p50=%.2fms refusal_p99=%.2fms unanswered=%llu late_p99=%.2fms "
-            "connections=%zu peak=%.0fMB",
+            " served=%.0f/s refusal_p50=%.2fms refusal_p99=%.2fms evicted=%llu eviction_p99=%.2fms "
+            "unanswered=%llu late_p99=%.2fms connections=%zu peak=%.0fMB",
             static_cast<double>(f.served) / l.seconds, quantile_ms(f.refusals, 0.5),
-            quantile_ms(f.refusals, 0.99), static_cast<unsigned long long>(f.unanswered), late,
+            quantile_ms(f.refusals, 0.99), static_cast<unsigned long long>(f.evictions.count()),
+            quantile_ms(f.evictions, 0.99), static_cast<unsigned long long>(f.unanswered), late,
             o.connections, u.peak_mb);
         connections_ = std::max(connections_, o.connections);
         bool const is_ours = name_ == "rondo" || name_ == "fifo";

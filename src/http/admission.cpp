@@ -89,8 +89,9 @@ class in_line {
 std::string_view default_reason(refused why) noexcept {
     switch (why) {
         case refused::tenant_full:
-        case refused::evicted:
             return "too many of your requests are waiting";
+        case refused::evicted:
+            return "too many of your requests were waiting, and this one made room for another's";
         case refused::full:
             return "too many requests are waiting";
         case refused::draining:
@@ -105,7 +106,7 @@ std::string_view default_reason(refused why) noexcept {
     return "";
 }
 
-task<void> send_refusal(exchange* x, refusal_answer a) {
+task<void> refuse(exchange* x, refusal_answer a) {
     x->answer().status(a.status);
     x->answer().add("content-type", "text/plain; charset=utf-8");
     if (a.retry_after) {
@@ -143,7 +144,7 @@ admission::stay::stay(fair::gate_permit p, tenant_ledger::line l, timer_service&
       line_(l),
       time_(&time),
       came_(came),
-      since_(time.now()),
+      since_(came + permit_.waited()),
       cost_(permit_.cost()),
       how_(how) {}
 
@@ -216,24 +217,31 @@ std::uint32_t admission::weight_of(std::string_view tenant) const {
 task<std::expected<admission::stay, refused>> admission::admit(request r, task<void> gone) {
     using result = std::expected<stay, refused>;
     environment const& env = co_await this_environment();
-    timer_service& time = env.timers();
-    time_point const came = time.now();
-    std::string key;
-    cost_by how = cost_by::fixed;
-    {
-        auto const s = settings();
-        if (s->turns) key = r.tenant;
-        how = s->cost;
-        if (r.deadline != time_point::max()) r.deadline -= s->deadline_reserve;
-    }
-    auto at_once = gate_.try_acquire(key, r.cost);
-    if (at_once) {
-        tenant_ledger::line const l = ledger_.open(r.worker, r.tenant, false, came);
-        co_return result{std::in_place, std::move(*at_once), l, time, came, how};
-    }
+    auto const s = settings();
+    time_point const came = env.timers().now();
+    auto passed = try_pass(r, *s, env.timers(), came);
+    if (passed) co_return result{std::move(*passed)};
+    auto turn = line_up(std::move(r), s, came, std::move(gone));
+    co_return co_await std::move(turn);
+}
+
+std::optional<admission::stay> admission::try_pass(request const& r, admission_settings const& s,
+                                                   timer_service& time, time_point came) {
+    auto permit = gate_.try_acquire(s.turns ? r.tenant : std::string{}, r.cost);
+    if (!permit) return std::nullopt;
+    tenant_ledger::line const l = ledger_.open(r.worker, r.tenant, false, came);
+    return std::optional<stay>{std::in_place, std::move(*permit), l, time, came, s.cost};
+}
+
+task<std::expected<admission::stay, refused>> admission::line_up(
+    request r, std::shared_ptr<admission_settings const> s, time_point came, task<void> gone) {
+    using result = std::expected<stay, refused>;
+    environment const& env = co_await this_environment();
     in_line place{ledger_.open(r.worker, r.tenant, true, came)};
     time_point const patience = later(came, gate_.max_wait());
+    if (r.deadline != time_point::max()) r.deadline -= s->deadline_reserve;
     time_point const until = std::min(r.deadline, patience);
+    std::string key = s->turns ? std::move(r.tenant) : std::string{};
     auto turn = gate_.acquire_until(std::move(key), until, r.cost);
     auto ended = co_await when_any(std::move(turn), std::move(gone));
     if (ended.index() == 1) {
@@ -247,7 +255,7 @@ task<std::expected<admission::stay, refused>> admission::admit(request r, task<v
         co_return result{std::unexpect, why};
     }
     tenant_ledger::line const l = place.admit(got->waited());
-    co_return result{std::in_place, std::move(*got), l, time, came, how};
+    co_return result{std::in_place, std::move(*got), l, env.timers(), came, s->cost};
 }
 
 task<void> admission::answer(exchange* x, task<void> inner, std::string_view route, visit* note) {
@@ -256,29 +264,34 @@ task<void> admission::answer(exchange* x, task<void> inner, std::string_view rou
     auto const s = settings();
     environment const& env = co_await this_environment();
     time_point const came = env.timers().now();
-    v.tenant = tenant_of({x->head(), x->peer().address(), route}, s->tenants);
     request r;
-    r.tenant = v.tenant;
+    r.tenant = tenant_of({x->head(), x->peer().address(), route}, s->tenants);
     r.cost = s->cost == cost_by::bytes ? cost_of_bytes(x->head().length, *s) : 1;
-    r.deadline = deadline_of(x->head(), *s, came);
     r.worker = x->worker();
-    auto let_in = co_await admit(std::move(r), x->gone());
-    v.waited = env.timers().now() - came;
-    if (let_in) {
-        v.waited = let_in->waited();
-        co_await std::move(inner);
-        if (s->cost == cost_by::bytes) {
-            let_in->costs(cost_of_bytes(x->head().length + x->sent(), *s));
+    v.tenant = r.tenant;
+    std::optional<stay> inside = try_pass(r, *s, env.timers(), came);
+    if (!inside) {
+        r.deadline = deadline_of(x->head(), *s, came);
+        auto turn = line_up(std::move(r), s, came, x->gone());
+        auto let_in = co_await std::move(turn);
+        if (!let_in) {
+            v.waited = env.timers().now() - came;
+            v.turned_away = let_in.error();
+            if (let_in.error() == refused::gone) {
+                x->cut();
+                co_return;
+            }
+            refusal_answer a = s->refuse({let_in.error(), v.tenant, v.waited});
+            co_await refuse(x, std::move(a));
+            co_return;
         }
-        co_return;
+        inside.emplace(*std::move(let_in));
     }
-    v.turned_away = let_in.error();
-    if (let_in.error() == refused::gone) {
-        x->cut();
-        co_return;
+    v.waited = inside->waited();
+    co_await std::move(inner);
+    if (s->cost == cost_by::bytes) {
+        inside->costs(cost_of_bytes(x->head().length + x->sent(), *s));
     }
-    refusal_answer a = s->refuse({let_in.error(), v.tenant, v.waited});
-    co_await send_refusal(x, std::move(a));
 }
 
 layer admission::as_layer(std::string route) {

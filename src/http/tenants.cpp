@@ -285,12 +285,14 @@ ip::address client_address(request_origin const& r, std::vector<network> const& 
 }
 
 std::string tenant_name(std::string_view text) {
+    auto const visible = [](char c) { return c >= 0x20 && c < 0x7f; };
+    if (std::ranges::all_of(text, visible)) return cut(std::string{text});
     std::string name;
     for (char const c : text) {
-        auto const byte = static_cast<unsigned char>(c);
-        if (byte >= 0x20 && byte < 0x7f) {
+        if (visible(c)) {
             name += c;
         } else {
+            auto const byte = static_cast<unsigned char>(c);
             name += {'%', digits[byte / 16U], digits[byte % 16U]};
         }
     }

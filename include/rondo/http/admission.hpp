@@ -136,6 +136,12 @@ class admission {
 
   private:
     static fair::gate_terms<std::string> terms_of(admission_settings const& s);
+    // If there is room and no line.
+    std::optional<stay> try_pass(request const& r, admission_settings const& s, timer_service& time,
+                                 time_point came);
+    task<std::expected<stay, refused>> line_up(request r,
+                                               std::shared_ptr<admission_settings const> s,
+                                               time_point came, task<void> gone);
 
     mutable short_lock lock_;
     std::shared_ptr<admission_settings const> settings_;
