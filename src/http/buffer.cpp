@@ -9,7 +9,7 @@ namespace rondo::http::detail {
 
 namespace {
 
-// Blocks of the usual size that this thread keeps: 1 MiB at most.
+// Blocks of the usual size that this thread keeps: 4 MiB at most.
 class kept_blocks {
   public:
     ~kept_blocks() {
@@ -23,7 +23,7 @@ class kept_blocks {
     }
 
   private:
-    std::array<char*, 64> blocks_;
+    std::array<char*, 256> blocks_;
     std::size_t count_ = 0;
 };
 

@@ -10,6 +10,7 @@
 #include <boost/asio/write.hpp>
 #include <cerrno>
 
+#include "on_arrival.hpp"
 #include "rondo/asio/use_task.hpp"
 
 namespace rondo::http::detail {
@@ -22,6 +23,8 @@ namespace {
 constexpr std::size_t least_read = std::size_t{4} * 1024;
 constexpr std::size_t small_piece = std::size_t{4} * 1024;  // cheaper to copy than to point at
 constexpr std::size_t file_piece = std::size_t{64} * 1024;
+// In a row, before others have their turn.
+constexpr std::uint8_t most_reads_ahead = 8;
 
 boost::system::error_code last_error() noexcept {
     return {errno, boost::system::system_category()};
@@ -80,20 +83,44 @@ void channel::shutdown_send() noexcept {
 
 // --- in ---------------------------------------------------------------------------------------
 
-task<std::expected<std::size_t, failure>> channel::fill(std::size_t wanted) {
-    in_.make_room(wanted);
-    if (in_.room() == 0) {
-        co_return std::unexpected{from(failure_kind::too_large, "there is no room for it")};
+std::optional<std::expected<std::size_t, failure>> channel::read_at_once() noexcept {
+    ssize_t const n = ::recv(socket_.native_handle(), in_.tail(), in_.room(), MSG_DONTWAIT);
+    if (n > 0) {
+        in_.commit(static_cast<std::size_t>(n));
+        return static_cast<std::size_t>(n);
     }
-    net::mutable_buffer const where{in_.tail(), in_.room()};
+    if (n == 0) return std::unexpected{from(net::error::eof)};
+    if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) return std::nullopt;
+    return std::unexpected{from(last_error())};
+}
+
+task<std::expected<std::size_t, failure>> channel::fill(std::size_t wanted) {
+    bool const tries = reads_ahead_ != 0 && !tls_;
+    bool const takes_room_later = reads_on_arrival && !tls_ && !tries && in_.capacity() == 0;
+    if (!takes_room_later) {
+        in_.make_room(wanted);
+        if (in_.room() == 0) {
+            co_return std::unexpected{from(failure_kind::too_large, "there is no room for it")};
+        }
+    }
+    if (tries) {
+        --reads_ahead_;
+        auto const here = read_at_once();
+        if (here) co_return *here;
+    }
     std::expected<std::size_t, boost::system::error_code> n{0};
     if (tls_) {
+        net::mutable_buffer const where{in_.tail(), in_.room()};
         n = co_await tls_->async_read_some(where, use_task);
+    } else if constexpr (reads_on_arrival) {
+        n = co_await socket_.async_read_some(on_arrival{in_}, use_task);
     } else {
+        net::mutable_buffer const where{in_.tail(), in_.room()};
         n = co_await socket_.async_read_some(where, use_task);
     }
     if (!n) co_return std::unexpected{from(n.error())};
     in_.commit(*n);
+    reads_ahead_ = most_reads_ahead;
     co_return *n;
 }
 

@@ -1,8 +1,11 @@
 // channel.hpp: one connection, of a client to us or of us to an upstream: bytes in and out, with
 // deadlines, and the bodies of messages.
 //
-// Reading        in_ holds what came and was not used. A head stays pinned at its front while its
-//                body is read behind it, so that views of the head are valid to the end.
+// Reading        in_ holds what came and was not used, in a block that is taken when something
+//                comes. A head stays pinned at its front while its body is read behind it, so that
+//                views of the head are valid to the end.
+//                More of a message that has begun is read at once if it is there, a few times in a
+//                row; otherwise, and for what begins, reading waits (on_arrival.hpp).
 // Writing        is tried at once, without a turn of the scheduler; only what the system does not
 //                take is waited for.
 // Deadlines      are set before a wait and cleared after it (watch.hpp). One that passes cancels
@@ -19,6 +22,7 @@
 #include <cstdint>
 #include <expected>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -72,6 +76,8 @@ class channel : public watched {
 
     // More bytes into in_; `closed` at the end of them. The deadline of reading is the caller's.
     task<std::expected<std::size_t, failure>> fill(std::size_t wanted);
+    // What is read next begins a message: it is not here yet.
+    void await_message() noexcept { reads_ahead_ = 0; }
 
     // --- the body that comes in
 
@@ -111,6 +117,9 @@ class channel : public watched {
 
     enum class cancelled_by : std::uint8_t { nobody, deadline, owner };
 
+    // What is there, into the room of in_; nothing if it has to be waited for. Not over TLS.
+    std::optional<std::expected<std::size_t, failure>> read_at_once() noexcept;
+
     failure from(boost::system::error_code e) const noexcept;
     failure misused(char const* why) const noexcept {
         return {failure_kind::misused, party::us, false, why};
@@ -143,6 +152,7 @@ class channel : public watched {
     party other_;
 
     http::framing in_framing_ = http::framing::none;
+    std::uint8_t reads_ahead_ = 0;  // that may be tried before a wait
     bool in_ended_ = true;
     std::uint64_t in_left_ = 0;
     std::size_t given_ = 0;  // of in_, to be consumed before the next piece

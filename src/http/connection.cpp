@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <exception>
 
+#include "on_arrival.hpp"
 #include "rondo/asio/use_task.hpp"
 #include "rondo/core/this_task.hpp"
 #include "rondo/http/detail/announcement.hpp"
@@ -23,7 +24,6 @@ using rondo::asio::use_task;
 namespace {
 
 constexpr std::size_t first_read = std::size_t{4} * 1024;
-constexpr std::uint8_t looks_before_sleep = 4;
 constexpr clock::duration linger_time = std::chrono::seconds{2};
 constexpr std::size_t most_lingered = std::size_t{1024} * 1024;
 
@@ -60,7 +60,11 @@ connection::connection(socket s, endpoint const& peer, site& at,
       site_(at),
       peer_(peer),
       secrets_(std::move(tls)) {
-    if (secrets_) tls_ = std::make_unique<tls_stream>(socket_, *secrets_);
+    if (secrets_) {
+        tls_ = std::make_unique<tls_stream>(socket_, *secrets_);
+    } else {
+        ask_for_rest(socket_.native_handle());
+    }
     site_.changed.notify_one();  // somebody has to look after its deadlines
 }
 
@@ -90,13 +94,7 @@ std::string_view connection::request_id() {
 }
 
 void connection::drain() noexcept {
-    if (state_ != state::busy) cancel();
-}
-
-void connection::seen() noexcept {
-    if (state_ != state::idle || tls_ != nullptr || ++looks_ < looks_before_sleep) return;
-    rest_ = true;
-    cancel();
+    if (idle_) cancel();
 }
 
 // --- one request after the other --------------------------------------------------------------
@@ -156,36 +154,26 @@ task<done> connection::handshake() {
     co_return std::unexpected{from(secured.error())};
 }
 
-bool connection::read_at_once() noexcept {
+bool connection::has_come() noexcept {
     if (tls_) return false;
     in_.make_room(first_read);
-    ssize_t const n = ::recv(socket_.native_handle(), in_.tail(), in_.room(), MSG_DONTWAIT);
-    if (n <= 0) return false;
-    in_.commit(static_cast<std::size_t>(n));
-    return true;
+    auto const some = read_at_once();
+    return some && *some;
 }
 
 task<bool> connection::await_request() {
     in_.unpin();
     read_by_ = in(first_ ? site_.times.head : site_.times.idle);
-    while (in_.empty()) {
-        if (site_.draining) co_return read_at_once();
-        state_ = state::idle;
-        rest_ = false;
-        looks_ = 0;
-        auto const some = co_await fill(first_read);
-        state_ = state::busy;
-        if (some) break;
-        if (site_.draining) co_return read_at_once();
-        if (!rest_) co_return false;
-        // So that thousands of idle connections cost little, they wait without buffers.
+    if (in_.empty()) {
+        if (site_.draining) co_return has_come();
         in_.release();
         answer_.release();
         fields_ = {};
-        state_ = state::asleep;
-        auto const awake = co_await socket_.async_wait(socket::wait_read, use_task);
-        state_ = state::busy;
-        if (!awake && !site_.draining) co_return false;  // else it may have come meanwhile
+        await_message();
+        idle_ = true;
+        auto const some = co_await fill(first_read);
+        idle_ = false;
+        if (!some) co_return site_.draining&& has_come();
     }
     read_by_ = in(site_.times.head);
     co_return true;

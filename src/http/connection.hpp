@@ -2,7 +2,8 @@
 //
 //   idle -> head -> handler -> rest of the body -> idle ...           -> closed
 //
-// While it is idle a worker may cancel its read: to drain, or to take its buffers back.
+// While it is idle it has no buffers, so that thousands cost little; and the worker may cancel its
+// read, to drain.
 #pragma once
 
 #include <boost/asio/ip/tcp.hpp>
@@ -60,15 +61,11 @@ class connection final : public channel {
     void cut() noexcept { cut_ = true; }
 
   private:
-    enum class state : std::uint8_t { busy, idle, asleep };
-
-    void seen() noexcept override;
-
     task<done> handshake();
     // Waits for the first byte of a request; false: there will be none.
     task<bool> await_request();
-    // The bytes that are there after a wait was cancelled.
-    bool read_at_once() noexcept;
+    // Whether one has come, though its wait was cancelled.
+    bool has_come() noexcept;
     task<std::expected<void, head_error>> read_head(bool* gone);
     class request_note;
     task<bool> answer_request();
@@ -92,15 +89,13 @@ class connection final : public channel {
     std::vector<field> fields_;
     response_text answer_;
     std::optional<failure> broken_;  // the request could not be read
-    state state_ = state::busy;
-    bool rest_ = false;  // the worker wants the buffers back
+    bool idle_ = false;
     bool first_ = true;
     bool head_sent_ = false;
     bool continued_ = false;  // 100 was sent, or need not be
     bool keep_ = true;
     bool tunnel_ = false;
-    bool cut_ = false;        // the answer will not be complete
-    std::uint8_t looks_ = 0;  // while it was idle
+    bool cut_ = false;  // the answer will not be complete
 };
 
 }  // namespace rondo::http::detail

@@ -159,7 +159,7 @@ void add_request_fields(request_text& to, request_head const& from, hop const& h
     hop_fields const hops{from.fields};
     to.add("host", from.host);
     for (field const& f : from.fields) {
-        if (!is_one_of(f.name, replaced) && !hops.has(f.name)) to.add(f.name, f.value);
+        if (!is_one_of(f.name, replaced) && !hops.has(f.name)) to.pass_on(f);
     }
     if (!from.upgrade.empty()) {
         to.add("connection", "upgrade");
@@ -181,7 +181,7 @@ void add_response_fields(response_text& to, response_head const& from, std::stri
     hop_fields const hops{from.fields};
     for (field const& f : from.fields) {
         if (same_token(f.name, "via") || same_token(f.name, "content-length")) continue;
-        if (!hops.has(f.name)) to.add(f.name, f.value);
+        if (!hops.has(f.name)) to.pass_on(f);
     }
     add_via(to, from.fields, from.minor, via);
 }

@@ -31,13 +31,20 @@ char* copy_on_one_line(std::string_view value, char* out) noexcept {
 
 void head_text::add(std::string_view name, std::string_view value) {
     RONDO_ASSERT(all_are(name, in_token), "the name of a field is a token");
+    write(name, value, false);
+}
+
+void head_text::pass_on(field const& f) { write(f.name, f.value, true); }
+
+void head_text::write(std::string_view name, std::string_view value, bool sound) {
     if (name.size() == 4 && same_token(name, "date")) dated_ = true;
+    open();
     text_.make_room(name.size() + value.size() + 4);
     char* out = text_.tail();
     out = std::copy(name.begin(), name.end(), out);
     *out++ = ':';
     *out++ = ' ';
-    out = copy_on_one_line(value, out);
+    out = sound ? std::copy(value.begin(), value.end(), out) : copy_on_one_line(value, out);
     *out++ = '\r';
     *out++ = '\n';
     text_.commit(name.size() + value.size() + 4);
@@ -49,6 +56,7 @@ void head_text::add(std::string_view name, std::uint64_t value) {
 }
 
 void head_text::add_framing(http::framing f) {
+    open();
     if (f == http::framing::chunked) text_.append("transfer-encoding: chunked\r\n");
     if (f != http::framing::length) return;
     std::array<char, 20> text;
@@ -57,17 +65,15 @@ void head_text::add_framing(http::framing f) {
     text_.append("\r\n");
 }
 
-void head_text::start(std::size_t room) {
+void head_text::forget() noexcept {
     text_.clear();
-    text_.make_room(room);
-    text_.commit(room);
     framing_.reset();
     length_ = 0;
     close_ = dated_ = false;
 }
 
-void response_text::clear() {
-    start(room);
+void response_text::clear() noexcept {
+    forget();
     status_ = 200;
     reason_size_ = 0;
 }
@@ -103,7 +109,7 @@ detail::buffer& response_text::seal() {
 
 void request_text::line(std::string_view verb, std::string_view target) {
     RONDO_ASSERT(all_are(verb, in_token) && all_are(target, in_target), "a request line is one");
-    start(0);
+    forget();
     method_ = method_of(verb);
     text_.append(verb);
     text_.append(" ");

@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "methods.hpp"
+#include "on_arrival.hpp"
 #include "rondo/asio/use_task.hpp"
 #include "rondo/core/this_task.hpp"
 
@@ -40,6 +41,7 @@ task<done> upstream::connect() {
     }
     boost::system::error_code ignored;
     (void)socket_.set_option(boost::asio::ip::tcp::no_delay{true}, ignored);
+    ask_for_rest(socket_.native_handle());
     co_return done{};
 }
 
@@ -47,6 +49,7 @@ void upstream::begin(bool reused) noexcept {
     in_.unpin();
     reused_ = reused;
     head_sent_ = answered_ = complete_ = false;
+    await_message();
     expect_body(framing::none, 0);
     begin_body(framing::none, 0, false);
 }
@@ -87,6 +90,7 @@ task<done> upstream::write(std::string_view piece) {
     buffer* const head = seal();
     auto const written = co_await write_body(head, piece);
     if (!written) co_return std::unexpected{with_retry(written.error())};
+    request_.release();
     renew_patience();
     co_return done{};
 }
@@ -99,6 +103,7 @@ task<done> upstream::finish(std::span<field const> trailer) {
     buffer* const head = seal();
     auto const sent = co_await end_body(head, trailer);
     if (!sent) co_return std::unexpected{with_retry(sent.error())};
+    request_.release();
     renew_patience();
     co_return done{};
 }

@@ -36,8 +36,6 @@ class watched {
     // A deadline has passed. Called once for each look until it is moved; must not end the life of
     // any watched.
     virtual void expired() noexcept = 0;
-    // Called at each look.
-    virtual void seen() noexcept {}
 
     watch* by_;
     watched* before_ = nullptr;
@@ -55,7 +53,6 @@ class watch {
         now_ = clock::now();
         for (watched* w = first_; w != nullptr; w = w->after_) {
             if (w->read_by_ < now_ || w->write_by_ < now_) w->expired();
-            w->seen();
         }
     }
     template <class F>

@@ -25,6 +25,8 @@ class head_text {
     // Content-Length, Transfer-Encoding and Connection are not for here: see below.
     void add(std::string_view name, std::string_view value);
     void add(std::string_view name, std::uint64_t value);
+    // A field of a head that was scanned: it is sound.
+    void pass_on(field const& f);
 
     // The body has so many bytes; or it is not known how many. Without either, what is sent in one
     // piece has its length and what is streamed is chunked.
@@ -43,15 +45,28 @@ class head_text {
     std::optional<http::framing> framing() const noexcept { return framing_; }
     std::uint64_t promised() const noexcept { return length_; }
     void add_framing(http::framing f);
-    void end_line() { text_.append("\r\n"); }
+    void end_line() {
+        open();
+        text_.append("\r\n");
+    }
 
   protected:
     // Fields begin after so many bytes, for a first line that is written last.
-    void start(std::size_t room);
+    explicit head_text(std::size_t room) noexcept : room_(room) {}
+    void forget() noexcept;
+    // Takes a block when the first thing is said: many wait for long with nothing to say.
+    void open() {
+        if (!text_.empty()) return;
+        text_.make_room(room_);
+        text_.commit(room_);
+    }
 
     detail::buffer text_;
 
   private:
+    void write(std::string_view name, std::string_view value, bool sound);
+
+    std::size_t room_;
     std::uint64_t length_ = 0;
     std::optional<http::framing> framing_;
     bool close_ = false;
@@ -60,14 +75,14 @@ class head_text {
 
 class response_text : public head_text {
   public:
-    response_text() = default;
+    response_text() noexcept : head_text(room) {}
 
     // 200 by default; the phrase is the standard one by default.
     void status(int code, std::string_view reason = {}) noexcept;
     int status() const noexcept { return status_; }
 
     // Forgets everything that was said.
-    void clear();
+    void clear() noexcept;
     // The whole as text, with room behind it for a small body.
     detail::buffer& seal();
     void release() noexcept { text_.release(); }
@@ -82,6 +97,8 @@ class response_text : public head_text {
 
 class request_text : public head_text {
   public:
+    request_text() noexcept : head_text(0) {}
+
     // The first line; it comes before the fields, and forgets what was said before.
     void line(std::string_view verb, std::string_view target);
     http::method method() const noexcept { return method_; }
