@@ -171,16 +171,19 @@ void proxy::failed(exchange const& x, attempt const& a, failure const& f) {
     if (options_.on_failure) options_.on_failure(options_.backends[a.turn.index].address, f);
 }
 
-// The turn for a second try, in `a`; false if there is to be none.
+// The turn for a second try, in `a`; false if there is to be none. A connection that had been kept
+// open and turns out closed says nothing of the backend: there is a new one first, and another
+// backend if that cannot be made. Nothing is sent a third time.
 bool proxy::try_again(attempt& a, failure const& f, method m) {
-    bool const safe = f.retry_safe || (is_idempotent(m) && f.kind == failure_kind::closed);
+    bool const may_repeat = is_idempotent(m) && f.kind == failure_kind::closed && !a.fresh;
+    bool const safe = f.retry_safe || may_repeat;
     if (a.second || a.dropped || a.headed || !safe || f.source != party::upstream) return false;
-    a.second = true;
     if (a.reused) {
         a.fresh = true;  // at the same backend
         a.reused = false;
         return true;
     }
+    a.second = true;
     auto const other = turns_.other_than(a.turn.index, clock::now());
     if (!other) return false;
     a.turn = *other;
@@ -206,11 +209,16 @@ task<void> proxy::answer(exchange* x) {
     }
 }
 
+client::reuse proxy::reuse_for(request_head const& asked, attempt const& a) noexcept {
+    if (a.fresh) return client::reuse::none;
+    bool const repeatable = is_idempotent(asked.method) && asked.framing == framing::none;
+    return repeatable ? client::reuse::any : client::reuse::if_open;
+}
+
 task<outcome> proxy::attempt_once(exchange* x, attempt* a) {
     auto const& to = options_.backends[a->turn.index].address;
     count(tally_of(*x, *a).requests);
-    auto connected =
-        co_await client_.connect(to, a->fresh ? client::reuse::no : client::reuse::yes);
+    auto connected = co_await client_.connect(to, reuse_for(x->head(), *a));
     if (!connected) co_return std::unexpected{connected.error()};
     call& over = *connected;
     a->reused = over.reused();

@@ -77,8 +77,8 @@ class pool {
     pool(client_options const& o, boost::asio::io_context& at, clock::duration tick)
         : options(o), context(at), deadlines(tick), table(o.limits.fields) {}
 
-    // One that was used before, or null.
-    std::unique_ptr<upstream> take(boost::asio::ip::tcp::endpoint const& to);
+    // One that was used before, or null; looks: and that is still open.
+    std::unique_ptr<upstream> take(boost::asio::ip::tcp::endpoint const& to, bool looks);
     void give_back(std::unique_ptr<upstream> u) noexcept;
     void forget_old() noexcept;
     void clear() noexcept { idle_.clear(); }

@@ -89,7 +89,12 @@ struct client_options {
 class client {
   public:
     using endpoint = boost::asio::ip::tcp::endpoint;
-    enum class reuse : std::uint8_t { yes, no };
+    // Of connections that were kept open. The other side may have closed one by now.
+    enum class reuse : std::uint8_t {
+        if_open,  // it is looked at first: for requests that cannot be repeated
+        any,      // it is not: who finds it closed asks again
+        none,
+    };
 
     explicit client(runtime& rt, client_options o = {});
     ~client();
@@ -97,7 +102,7 @@ class client {
     client& operator=(client const&) = delete;
 
     // On the worker that calls it, from a task that is pinned there.
-    task<std::expected<call, failure>> connect(endpoint to, reuse allowed = reuse::yes);
+    task<std::expected<call, failure>> connect(endpoint to, reuse allowed = reuse::if_open);
 
     std::size_t workers() const noexcept;
 

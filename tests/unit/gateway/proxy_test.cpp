@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -331,6 +332,42 @@ TEST(Proxy, MakesUpForAConnectionThatWasKeptTooLong) {
     running r{forwarding_to(quoted(up))};
     for (int i = 0; i < 10; ++i) EXPECT_EQ(body_of(r.ask("/")), "ok");
     EXPECT_EQ(connections, 10);
+}
+
+// The connection that was kept, and the backend itself: a request that may be repeated finds out
+// about both, one after the other, and still has an answer.
+TEST(Proxy, GoesToAnotherBackendIfOneIsGoneWithTheConnectionThatWasKept) {
+    std::optional<scripted_server> leaving;
+    leaving.emplace([](wire& w) {
+        (void)w.read_message();
+        w.send(ok);
+    });
+    scripted_server staying{always(ok)};
+    running r{forwarding_to("[" + quoted(*leaving) + ", " + quoted(staying) + "]")};
+    wire w = r.connect();
+    auto const ask = [&w] {
+        w.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+        return body_of(w.read_message());
+    };
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(ask(), "ok");
+    leaving.reset();
+    for (int i = 0; i < 4; ++i) EXPECT_EQ(ask(), "ok");
+}
+
+// The reset may be there when the part before it is read: then no event tells of it.
+TEST(Proxy, SeesAResetThatCameWithAPartOfAnAnswer) {
+    scripted_server up{[](wire& w) {
+        (void)w.read_message();
+        w.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf");
+        w.reset();
+    }};
+    running r{forwarding_to(quoted(up))};
+    for (int i = 0; i < 20; ++i) {
+        std::string const answer = r.ask("/");
+        // Without a word if the reset came first.
+        bool const cut_off = answer.empty() || answer.ends_with("half");
+        EXPECT_TRUE(cut_off || status_of(answer) == "502") << answer;
+    }
 }
 
 // An upstream that answers a request and keeps the connection, then waits for what comes next and
