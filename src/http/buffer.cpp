@@ -9,7 +9,7 @@ namespace rondo::http::detail {
 
 namespace {
 
-// Blocks of the usual size that this thread keeps: 4 MiB at most.
+template <std::size_t Most>
 class kept_blocks {
   public:
     ~kept_blocks() {
@@ -23,27 +23,39 @@ class kept_blocks {
     }
 
   private:
-    std::array<char*, 256> blocks_;
+    std::array<char*, Most> blocks_;
     std::size_t count_ = 0;
 };
 
+// What this thread keeps: 4 MiB of the usual size and 1 MiB of the large one at most.
+struct kept_by_thread {
+    kept_blocks<256> usual;
+    kept_blocks<16> large;
+};
+
 // Never inlined: a coroutine that asks may have changed threads (docs/compilers.md).
-[[gnu::noinline]] kept_blocks& kept() {
-    static thread_local kept_blocks blocks;
+[[gnu::noinline]] kept_by_thread& kept() {
+    static thread_local kept_by_thread blocks;
     asm volatile("" ::: "memory");
     return blocks;
 }
 
 char* take_block(std::size_t capacity) {
-    if (capacity == buffer::usual) {
-        if (char* const block = kept().take()) return block;
-    }
-    return static_cast<char*>(::operator new(capacity));
+    char* block = nullptr;
+    if (capacity == buffer::usual) block = kept().usual.take();
+    if (capacity == buffer::large) block = kept().large.take();
+    return block != nullptr ? block : static_cast<char*>(::operator new(capacity));
 }
 
 void give_block(char* block, std::size_t capacity) noexcept {
-    if (capacity == buffer::usual && kept().keep(block)) return;
+    if (capacity == buffer::usual && kept().usual.keep(block)) return;
+    if (capacity == buffer::large && kept().large.keep(block)) return;
     ::operator delete(block);
+}
+
+std::size_t capacity_for(std::size_t n) noexcept {
+    if (n <= buffer::usual) return buffer::usual;
+    return n <= buffer::large ? buffer::large : 2 * n;
 }
 
 }  // namespace
@@ -55,7 +67,7 @@ void buffer::find_room(std::size_t n) {
         begin_ = floor_;
     }
     if (room() >= n || floor_ != 0) return;
-    std::size_t const capacity = std::max(usual, (size() + n) <= usual ? usual : 2 * (size() + n));
+    std::size_t const capacity = capacity_for(size() + n);
     char* const larger = take_block(capacity);
     if (block_ != nullptr) {
         std::memcpy(larger, block_, size());

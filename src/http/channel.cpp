@@ -24,7 +24,7 @@ constexpr std::size_t least_read = std::size_t{4} * 1024;
 constexpr std::size_t small_piece = std::size_t{4} * 1024;  // cheaper to copy than to point at
 constexpr std::size_t file_piece = std::size_t{64} * 1024;
 // In a row, before others have their turn.
-constexpr std::uint8_t most_reads_ahead = 8;
+constexpr std::uint8_t most_reads_ahead = 4;
 
 boost::system::error_code last_error() noexcept {
     return {errno, boost::system::system_category()};
@@ -83,10 +83,12 @@ void channel::shutdown_send() noexcept {
 
 // --- in ---------------------------------------------------------------------------------------
 
-std::optional<std::expected<std::size_t, failure>> channel::read_at_once() noexcept {
-    ssize_t const n = ::recv(socket_.native_handle(), in_.tail(), in_.room(), MSG_DONTWAIT);
+std::optional<std::expected<std::size_t, failure>> channel::read_at_once(
+    buffer& to, std::size_t most) noexcept {
+    std::size_t const room = std::min(to.room(), most);
+    ssize_t const n = ::recv(socket_.native_handle(), to.tail(), room, MSG_DONTWAIT);
     if (n > 0) {
-        in_.commit(static_cast<std::size_t>(n));
+        to.commit(static_cast<std::size_t>(n));
         return static_cast<std::size_t>(n);
     }
     if (n == 0) return std::unexpected{from(net::error::eof)};
@@ -94,32 +96,34 @@ std::optional<std::expected<std::size_t, failure>> channel::read_at_once() noexc
     return std::unexpected{from(last_error())};
 }
 
-task<std::expected<std::size_t, failure>> channel::fill(std::size_t wanted) {
+task<std::expected<std::size_t, failure>> channel::fill(buffer* to, std::size_t wanted,
+                                                        std::size_t most) {
     bool const tries = reads_ahead_ != 0 && !tls_;
-    bool const takes_room_later = reads_on_arrival && !tls_ && !tries && in_.capacity() == 0;
+    bool const takes_room_later = reads_on_arrival && !tls_ && !tries && to->capacity() == 0;
     if (!takes_room_later) {
-        in_.make_room(wanted);
-        if (in_.room() == 0) {
+        to->make_room(wanted);
+        if (to->room() == 0) {
             co_return std::unexpected{from(failure_kind::too_large, "there is no room for it")};
         }
     }
     if (tries) {
         --reads_ahead_;
-        auto const here = read_at_once();
+        auto const here = read_at_once(*to, most);
         if (here) co_return *here;
     }
     std::expected<std::size_t, boost::system::error_code> n{0};
     if (tls_) {
-        net::mutable_buffer const where{in_.tail(), in_.room()};
+        net::mutable_buffer const where{to->tail(), std::min(to->room(), most)};
         n = co_await tls_->async_read_some(where, use_task);
     } else if constexpr (reads_on_arrival) {
-        n = co_await socket_.async_read_some(on_arrival{in_}, use_task);
+        on_arrival const where{*to, wanted, most};
+        n = co_await socket_.async_read_some(where, use_task);
     } else {
-        net::mutable_buffer const where{in_.tail(), in_.room()};
+        net::mutable_buffer const where{to->tail(), std::min(to->room(), most)};
         n = co_await socket_.async_read_some(where, use_task);
     }
     if (!n) co_return std::unexpected{from(n.error())};
-    in_.commit(*n);
+    to->commit(*n);
     reads_ahead_ = most_reads_ahead;
     co_return *n;
 }
@@ -130,6 +134,8 @@ void channel::expect_body(http::framing f, std::uint64_t length) noexcept {
     in_ended_ = f == framing::none;
     out_sent_ = 0;
     given_ = 0;
+    bulk_.release();
+    piece_in_ = &in_;
     decoder_ = chunk_decoder{most_};
     trailers_.clear();
 }
@@ -148,26 +154,44 @@ std::expected<std::string_view, failure> channel::next_chunk() {
     return step->data;
 }
 
+std::string_view channel::take_piece() noexcept {
+    given_ = piece_in_->size();
+    if (in_framing_ == framing::length) {
+        given_ = static_cast<std::size_t>(std::min<std::uint64_t>(given_, in_left_));
+        in_left_ -= given_;
+        in_ended_ = in_left_ == 0;
+    }
+    return piece_in_->data().substr(0, given_);
+}
+
+void channel::leave_body() noexcept {
+    piece_in_->consume(std::exchange(given_, 0));
+    if (piece_in_ == &in_) return;
+    bulk_.release();
+    piece_in_ = &in_;
+}
+
 task<std::expected<std::string_view, failure>> channel::read_body() {
     for (;;) {
-        in_.consume(std::exchange(given_, 0));
+        leave_body();
         if (in_ended_) co_return std::string_view{};
         if (in_framing_ == framing::chunked) {
             auto const piece = next_chunk();
             if (!piece || !piece->empty() || in_ended_) co_return piece;
             in_.consume(std::exchange(given_, 0));
         } else if (!in_.empty()) {
-            given_ = in_.size();
-            if (in_framing_ == framing::length) {
-                given_ = static_cast<std::size_t>(std::min<std::uint64_t>(given_, in_left_));
-                in_left_ -= given_;
-                in_ended_ = in_left_ == 0;
-            }
-            co_return in_.data().substr(0, given_);
+            co_return take_piece();
         }
+        bool const much = in_framing_ == framing::length && in_left_ > buffer::usual;
+        if (much) piece_in_ = &bulk_;
+        auto const left =
+            static_cast<std::size_t>(std::min<std::uint64_t>(in_left_, buffer::large));
+        std::size_t const wanted = much ? left : least_read;
+        std::size_t const most = much ? left : no_limit;
         read_by_ = in(patience_.read);
-        auto const more = co_await fill(least_read);
+        auto const more = co_await fill(piece_in_, wanted, most);
         read_by_ = never;
+        if (more && much) co_return take_piece();
         if (more) continue;
         if (in_framing_ == framing::until_close && more.error().kind == failure_kind::closed) {
             in_ended_ = true;

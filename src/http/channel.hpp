@@ -21,6 +21,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -75,7 +76,9 @@ class channel : public watched {
     void cancel() noexcept;
 
     // More bytes into in_; `closed` at the end of them. The deadline of reading is the caller's.
-    task<std::expected<std::size_t, failure>> fill(std::size_t wanted);
+    task<std::expected<std::size_t, failure>> fill(std::size_t wanted) {
+        return fill(&in_, wanted, no_limit);
+    }
     // What is read next begins a message: it is not here yet.
     void await_message() noexcept { reads_ahead_ = 0; }
 
@@ -88,7 +91,7 @@ class channel : public watched {
     // Whether read_body() has something without waiting.
     bool body_ready() const noexcept { return in_ended_ || in_.size() > given_; }
     // The last piece is done with.
-    void leave_body() noexcept { in_.consume(std::exchange(given_, 0)); }
+    void leave_body() noexcept;
     http::fields trailers() const noexcept { return http::fields{trailers_}; }
 
     // --- the message that goes out
@@ -117,8 +120,10 @@ class channel : public watched {
 
     enum class cancelled_by : std::uint8_t { nobody, deadline, owner };
 
-    // What is there, into the room of in_; nothing if it has to be waited for. Not over TLS.
-    std::optional<std::expected<std::size_t, failure>> read_at_once() noexcept;
+    // What is there, into the room of a buffer, up to so much; nothing if it has to be waited for.
+    // Not over TLS.
+    std::optional<std::expected<std::size_t, failure>> read_at_once(buffer& to,
+                                                                    std::size_t most) noexcept;
 
     failure from(boost::system::error_code e) const noexcept;
     failure misused(char const* why) const noexcept {
@@ -137,9 +142,15 @@ class channel : public watched {
   private:
     void expired() noexcept override;
 
+    static constexpr std::size_t no_limit = std::numeric_limits<std::size_t>::max();
+    // The same into a buffer, up to so much.
+    task<std::expected<std::size_t, failure>> fill(buffer* to, std::size_t wanted,
+                                                   std::size_t most);
     task<done> wait_to_send();
     task<done> send_over_tls(pieces p);
     task<done> send_by_reading(int file, std::uint64_t offset, std::uint64_t length);
+    // What there is of a body that is not chunked.
+    std::string_view take_piece() noexcept;
     // The next piece of a chunked body, or how many more bytes are needed.
     std::expected<std::string_view, failure> next_chunk();
     // Whether a piece of that size fits what was promised; counts it.
@@ -155,7 +166,9 @@ class channel : public watched {
     std::uint8_t reads_ahead_ = 0;  // that may be tried before a wait
     bool in_ended_ = true;
     std::uint64_t in_left_ = 0;
-    std::size_t given_ = 0;  // of in_, to be consumed before the next piece
+    buffer bulk_;              // of a body of which much is left: large pieces are fewer
+    buffer* piece_in_ = &in_;  // one of the two
+    std::size_t given_ = 0;    // of that, to be consumed before the next piece
     chunk_decoder decoder_{most_};
     std::vector<field> trailers_;
 

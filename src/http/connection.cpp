@@ -157,7 +157,7 @@ task<done> connection::handshake() {
 bool connection::has_come() noexcept {
     if (tls_) return false;
     in_.make_room(first_read);
-    auto const some = read_at_once();
+    auto const some = read_at_once(in_, in_.room());
     return some && *some;
 }
 

@@ -20,6 +20,7 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/detail/reactive_socket_recv_op.hpp>
@@ -70,7 +71,9 @@ class on_arrival {
     using value_type = boost::asio::mutable_buffer;
     using const_iterator = value_type const*;
 
-    explicit on_arrival(buffer& to) noexcept : to_(&to) {}
+    // Up to `most`, with room for as much as is wanted.
+    on_arrival(buffer& to, std::size_t wanted, std::size_t most) noexcept
+        : to_(&to), wanted_(wanted), most_(most) {}
 
     // As a sequence of buffers it only says that it is not empty.
     const_iterator begin() const noexcept { return &something_; }
@@ -79,12 +82,12 @@ class on_arrival {
     arrived read(int socket) const noexcept {
         bool const had_room = to_->room() != 0;
         try {
-            if (!had_room) to_->make_room(1);
+            if (!had_room) to_->make_room(wanted_);
         } catch (...) {
             errno = ENOMEM;
             return {-1, false};
         }
-        arrived const a = receive(socket, to_->tail(), to_->room());
+        arrived const a = receive(socket, to_->tail(), std::min(to_->room(), most_));
         if (a.size < 0 && !had_room) to_->release();
         return a;
     }
@@ -93,6 +96,8 @@ class on_arrival {
     static constexpr int unused_ = 0;
     value_type something_{const_cast<int*>(&unused_), sizeof unused_};
     buffer* to_;
+    std::size_t wanted_;
+    std::size_t most_;
 };
 
 }  // namespace rondo::http::detail

@@ -1,6 +1,6 @@
 // buffer.hpp: bytes that come in at the end and are done with at the front, in a recycled block.
 //
-// Blocks of the usual size are kept by the thread that gives them back, some of them, for the next
+// Blocks of these two sizes are kept by the thread that gives them back, some of them, for the next
 // connection; an idle connection has none.
 #pragma once
 
@@ -13,6 +13,7 @@ namespace rondo::http::detail {
 class buffer {
   public:
     static constexpr std::size_t usual = std::size_t{16} * 1024;
+    static constexpr std::size_t large = std::size_t{64} * 1024;  // for bodies
 
     buffer() = default;
     buffer(buffer&& other) noexcept { swap(other); }
