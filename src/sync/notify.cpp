@@ -142,7 +142,9 @@ namespace detail {
 
 bool notified_op::ready() noexcept {
     if (done_) return true;
-    if (enabled_) return settled_;                 // if it was notified since, enter() says so
+    // If it was notified since it was enabled, whoever waits finds out when it lines up. Who asks
+    // again may find that it has ended otherwise.
+    if (enabled_) return settled_ || (std::exchange(asked_, true) && enlist());
     if (state() != wait_state::idle) return true;  // its time is over, once and for all
     by_ = notify_.take(calls_, 0);
     return by_ != notified_by::nobody;

@@ -76,6 +76,7 @@ class notified_op : public waiter {
     notified_by by_ = notified_by::nobody;
     bool enabled_ = false;
     bool settled_ = false;  // enable() found that it need not wait
+    bool asked_ = false;    // once, since it was enabled
     bool done_ = false;     // taken or handed on
 };
 

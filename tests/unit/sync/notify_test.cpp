@@ -290,6 +290,26 @@ TEST_F(Notify, WhatHasEndedEndsAgainAtOnceAndTakesNothing) {
     EXPECT_FALSE(n.try_notified());
 }
 
+// A wait that lost to another one was stopped, which is nothing to those who await it after that.
+TEST_F(Notify, AnEnabledOneThatWasStoppedEndsAtOnceWhenItIsAwaitedAgain) {
+    auto enabled = n.notified();
+    EXPECT_FALSE(enabled.enable());
+    notify other;
+    auto const twice = [](notified* first, notify* wins) -> task<bool> {
+        auto either = when_any(first->wait(), wins->notified());
+        (void)co_await std::move(either);
+        co_await *first;
+        co_return true;
+    };
+    auto t = spawn(loop, twice(&enabled, &other));
+    loop.run_ready();
+    other.notify_one();
+    loop.run_ready();
+    EXPECT_EQ(t.try_join(), true);
+    n.notify_one();
+    EXPECT_TRUE(n.try_notified()) << "it is in line no more";
+}
+
 // --- a notification that nobody sees ---------------------------------------------------------
 
 TEST_F(Notify, AnEnabledOneThatIsDroppedLeavesTheLine) {
