@@ -110,6 +110,7 @@ task<std::expected<std::size_t, failure>> channel::fill(buffer* to, std::size_t 
         --reads_ahead_;
         auto const here = read_at_once(*to, most);
         if (here) co_return *here;
+        if (reads_on_arrival && to == &bulk_) to->release();  // who waits has no large block
     }
     std::expected<std::size_t, boost::system::error_code> n{0};
     if (tls_) {
@@ -125,6 +126,7 @@ task<std::expected<std::size_t, failure>> channel::fill(buffer* to, std::size_t 
     if (!n) co_return std::unexpected{from(n.error())};
     to->commit(*n);
     reads_ahead_ = most_reads_ahead;
+    wrote_last_ = false;
     co_return *n;
 }
 
@@ -211,7 +213,7 @@ std::expected<bool, failure> channel::try_send(pieces& p, int flags) noexcept {
         ssize_t const n =
             ::sendmsg(socket_.native_handle(), &message, MSG_DONTWAIT | MSG_NOSIGNAL | flags);
         if (n >= 0) {
-            sent_some_ = true;
+            sent_some_ = wrote_last_ = true;
             p.advance(static_cast<std::size_t>(n));
         } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
             return false;

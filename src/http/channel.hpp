@@ -81,6 +81,9 @@ class channel : public watched {
     }
     // What is read next begins a message: it is not here yet.
     void await_message() noexcept { reads_ahead_ = 0; }
+    // Something was sent after the last read that waited: an error behind what that got would have
+    // been heard of.
+    bool wrote_last() const noexcept { return wrote_last_; }
 
     // --- the body that comes in
 
@@ -164,6 +167,7 @@ class channel : public watched {
 
     http::framing in_framing_ = http::framing::none;
     std::uint8_t reads_ahead_ = 0;  // that may be tried before a wait
+    bool wrote_last_ = false;
     bool in_ended_ = true;
     std::uint64_t in_left_ = 0;
     buffer bulk_;              // of a body of which much is left: large pieces are fewer

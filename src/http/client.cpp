@@ -79,8 +79,8 @@ std::size_t client::workers() const noexcept { return state_->pools.size(); }
 
 task<std::expected<call, failure>> client::connect(endpoint to, reuse allowed) {
     pool& p = state_->here();
-    if (allowed != reuse::none) {
-        if (auto kept = p.take(to, allowed == reuse::if_open)) {
+    if (allowed == reuse::yes) {
+        if (auto kept = p.take(to)) {
             kept->begin(true);
             co_return call{std::unique_ptr<upstream, detail::give_back>{kept.release()}};
         }

@@ -169,11 +169,14 @@ task<bool> connection::await_request() {
         in_.release();
         answer_.release();
         fields_ = {};
-        await_message();
+        if (wrote_last()) await_message();
         idle_ = true;
         auto const some = co_await fill(first_read);
         idle_ = false;
-        if (!some) co_return site_.draining&& has_come();
+        if (!some) {
+            bool const came_meanwhile = site_.draining && has_come();
+            co_return came_meanwhile;
+        }
     }
     read_by_ = in(site_.times.head);
     co_return true;

@@ -13,7 +13,8 @@
 //                waits; who has written since then would have heard of it.
 //
 // What a read does when its event comes is no part of Asio's interface, so this is for the one
-// version that it was written for. With others reads are as usual.
+// version that it was written for, over epoll. With others reads are as usual, and who waits has a
+// block. The system is Linux 5.6 or later, as for files: before 5.1 TCP_INQ did not tell of a FIN.
 #pragma once
 
 #include <netinet/in.h>
@@ -33,8 +34,6 @@
 #include "rondo/http/detail/buffer.hpp"
 
 namespace rondo::http::detail {
-
-inline constexpr bool reads_on_arrival = BOOST_ASIO_VERSION == 102600;
 
 // Has the system tell what is left behind a read.
 inline void ask_for_rest(int socket) noexcept {
@@ -79,16 +78,21 @@ class on_arrival {
     const_iterator begin() const noexcept { return &something_; }
     const_iterator end() const noexcept { return &something_ + 1; }
 
+    // The buffer has room, or no block.
     arrived read(int socket) const noexcept {
-        bool const had_room = to_->room() != 0;
+        bool const had_block = to_->capacity() != 0;
         try {
-            if (!had_room) to_->make_room(wanted_);
+            if (!had_block) to_->make_room(wanted_);
         } catch (...) {
             errno = ENOMEM;
             return {-1, false};
         }
         arrived const a = receive(socket, to_->tail(), std::min(to_->room(), most_));
-        if (a.size < 0 && !had_room) to_->release();
+        if (a.size < 0 && !had_block) {
+            int const why = errno;
+            to_->release();
+            errno = why;
+        }
         return a;
     }
 
@@ -102,7 +106,17 @@ class on_arrival {
 
 }  // namespace rondo::http::detail
 
-#if BOOST_ASIO_VERSION == 102600
+#if BOOST_ASIO_VERSION != 102600 || defined(BOOST_ASIO_HAS_IO_URING_AS_DEFAULT)
+
+namespace rondo::http::detail {
+inline constexpr bool reads_on_arrival = false;
+}
+
+#else
+
+namespace rondo::http::detail {
+inline constexpr bool reads_on_arrival = true;
+}
 
 template <>
 class boost::asio::detail::reactive_socket_recv_op_base<rondo::http::detail::on_arrival>

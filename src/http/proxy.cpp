@@ -209,16 +209,11 @@ task<void> proxy::answer(exchange* x) {
     }
 }
 
-client::reuse proxy::reuse_for(request_head const& asked, attempt const& a) noexcept {
-    if (a.fresh) return client::reuse::none;
-    bool const repeatable = is_idempotent(asked.method) && asked.framing == framing::none;
-    return repeatable ? client::reuse::any : client::reuse::if_open;
-}
-
 task<outcome> proxy::attempt_once(exchange* x, attempt* a) {
     auto const& to = options_.backends[a->turn.index].address;
     count(tally_of(*x, *a).requests);
-    auto connected = co_await client_.connect(to, reuse_for(x->head(), *a));
+    auto connected =
+        co_await client_.connect(to, a->fresh ? client::reuse::no : client::reuse::yes);
     if (!connected) co_return std::unexpected{connected.error()};
     call& over = *connected;
     a->reused = over.reused();

@@ -188,14 +188,14 @@ void upstream::rest() noexcept {
 
 // --- the pool -----------------------------------------------------------------------------------
 
-std::unique_ptr<upstream> pool::take(boost::asio::ip::tcp::endpoint const& to, bool looks) {
+std::unique_ptr<upstream> pool::take(boost::asio::ip::tcp::endpoint const& to) {
     auto const found = idle_.find(to);
     if (found == idle_.end()) return nullptr;
     auto& all = found->second;
     while (!all.empty()) {
         auto u = std::move(all.back().connection);  // the last used is the least likely to be stale
         all.pop_back();
-        if (!looks || !u->stale()) return u;
+        if (!u->stale()) return u;
     }
     return nullptr;
 }

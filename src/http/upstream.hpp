@@ -77,8 +77,9 @@ class pool {
     pool(client_options const& o, boost::asio::io_context& at, clock::duration tick)
         : options(o), context(at), deadlines(tick), table(o.limits.fields) {}
 
-    // One that was used before, or null; looks: and that is still open.
-    std::unique_ptr<upstream> take(boost::asio::ip::tcp::endpoint const& to, bool looks);
+    // One that was used before, or null. It is looked at: the other side may have closed it, or
+    // said something that nobody asked for, which would be taken for the next answer.
+    std::unique_ptr<upstream> take(boost::asio::ip::tcp::endpoint const& to);
     void give_back(std::unique_ptr<upstream> u) noexcept;
     void forget_old() noexcept;
     void clear() noexcept { idle_.clear(); }

@@ -89,12 +89,7 @@ struct client_options {
 class client {
   public:
     using endpoint = boost::asio::ip::tcp::endpoint;
-    // Of connections that were kept open. The other side may have closed one by now.
-    enum class reuse : std::uint8_t {
-        if_open,  // it is looked at first: for requests that cannot be repeated
-        any,      // it is not: who finds it closed asks again
-        none,
-    };
+    enum class reuse : std::uint8_t { yes, no };
 
     explicit client(runtime& rt, client_options o = {});
     ~client();
@@ -102,7 +97,7 @@ class client {
     client& operator=(client const&) = delete;
 
     // On the worker that calls it, from a task that is pinned there.
-    task<std::expected<call, failure>> connect(endpoint to, reuse allowed = reuse::if_open);
+    task<std::expected<call, failure>> connect(endpoint to, reuse allowed = reuse::yes);
 
     std::size_t workers() const noexcept;
 

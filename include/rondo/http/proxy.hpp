@@ -91,7 +91,6 @@ class proxy {
     task<std::expected<void, failure>> finish_download(exchange* x, call* from, attempt* a);
     task<std::expected<void, failure>> tunnel(exchange* x, call* with, std::string_view protocol);
     bool try_again(attempt& a, failure const& f, method m);
-    static client::reuse reuse_for(request_head const& asked, attempt const& a) noexcept;
     void failed(exchange const& x, attempt const& a, failure const& f);
 
     client& client_;

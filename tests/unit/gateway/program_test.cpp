@@ -439,7 +439,7 @@ TEST(Program, KeepsItsConfigurationIfTheNewOneIsBadAndSaysSo) {
     std::string const admin = "[admin]\nlisten = '127.0.0.1:0'\n";
     program p{in, admin + forwarding_to(one.address())};
     std::string const file = (in.path() / "rondo.toml").string();
-    std::string const told = p.process().read_until("operators look at http://");
+    (void)p.process().read_until("operators look at http://");
     std::string const all = p.process().read_until("/\n");
     std::size_t const from = all.find("operators look at http://") + 25;
     std::string const at = all.substr(from, all.find('/', from) - from);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <sys/socket.h>
 
 #include <atomic>
 #include <barrier>
@@ -354,7 +355,60 @@ TEST(Proxy, GoesToAnotherBackendIfOneIsGoneWithTheConnectionThatWasKept) {
     for (int i = 0; i < 4; ++i) EXPECT_EQ(ask(), "ok");
 }
 
+// The other way round: the backend is gone, and the connection of the other one that was kept.
+TEST(Proxy, LooksAtWhatItKeptForASecondTryToo) {
+    std::atomic<int> closed{0};
+    scripted_server closing{[&](wire& w) {
+        (void)w.read_message();
+        w.send(ok);
+        w.close();  // without having said so
+        ++closed;
+    }};
+    running r{forwarding_to("[" + quoted(closing) + ", " + nobody() + "]")};
+    wire w = r.connect();
+    for (int i = 1; i <= 4; ++i) {
+        w.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+        ASSERT_EQ(body_of(w.read_message()), "ok");
+        while (closed != i) std::this_thread::yield();
+    }
+}
+
+// It would be taken for the answer to the next request, of anybody.
+TEST(Proxy, ThrowsAConnectionAwayOnWhichSomethingCameThatNobodyAskedFor) {
+    std::atomic<int> answered{0};
+    std::atomic<int> said{0};
+    scripted_server talkative{[&](wire& w) {
+        for (int which = said; !w.read_message().empty();) {
+            w.send(ok);
+            while (answered == which) std::this_thread::yield();
+            w.send("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison");
+            ++said;
+        }
+    }};
+    running r{forwarding_to(quoted(talkative))};
+    for (int i = 1; i <= 5; ++i) {
+        ASSERT_EQ(body_of(r.ask("/")), "ok");
+        answered = i;
+        while (said != i) std::this_thread::yield();
+    }
+}
+
 // The reset may be there when the part before it is read: then no event tells of it.
+TEST(Proxy, SeesAResetThatCameWithTheRestOfABodyThatNobodyWanted) {
+    scripted_server up{always(ok)};
+    running r{forwarding_to(quoted(up), "uri = '/api'\nmax_connections = 1\n")};
+    for (int i = 0; i < 20; ++i) {
+        wire w = r.connect();
+        w.send("POST /elsewhere HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\n");
+        char answered = 0;
+        EXPECT_EQ(::recv(w.fd(), &answered, 1, MSG_PEEK), 1);
+        w.send("rest");
+        w.reset();
+        // It is the only connection that there may be.
+        EXPECT_EQ(status_of(r.ask("/elsewhere")), "404");
+    }
+}
+
 TEST(Proxy, SeesAResetThatCameWithAPartOfAnAnswer) {
     scripted_server up{[](wire& w) {
         (void)w.read_message();
@@ -362,12 +416,15 @@ TEST(Proxy, SeesAResetThatCameWithAPartOfAnAnswer) {
         w.reset();
     }};
     running r{forwarding_to(quoted(up))};
+    auto const begun = clock::now();
     for (int i = 0; i < 20; ++i) {
         std::string const answer = r.ask("/");
         // Without a word if the reset came first.
         bool const cut_off = answer.empty() || answer.ends_with("half");
         EXPECT_TRUE(cut_off || status_of(answer) == "502") << answer;
     }
+    EXPECT_LT(clock::now() - begun, std::chrono::seconds{15})
+        << "an answer was given up waiting for";
 }
 
 // An upstream that answers a request and keeps the connection, then waits for what comes next and

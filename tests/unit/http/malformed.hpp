@@ -173,7 +173,7 @@ inline std::vector<malformed_request> malformed_chunks() {
         {"data that ends with LF", post + "4\r\nabcd\n" + end, 400},
         {"data that does not end", post + "4\r\nabcde\r\n" + end, 400},
         {"data without an end", post + "4\r\nabcd" + end, 400},
-        {"extension with NUL", post + std::string{"4;a\0\r\nabcd\r\n", 13} + end, 400},
+        {"extension with NUL", post + std::string{"4;a\0\r\nabcd\r\n", 12} + end, 400},
         {"extension with LF", post + "4;a\nb\r\nabcd\r\n" + end, 400},
         {"extension that is too long", post + "4;" + repeated("a", 300) + "\r\nabcd\r\n" + end,
          400},
