@@ -39,7 +39,8 @@ class engine : public wait_queue {
         bool earlier_deadline = false;
 
         bool nothing() const noexcept {
-            return undelivered.empty() && forgotten.empty() && !doors && !earlier_deadline;
+            return undelivered.empty() && forgotten.empty() && !more_forgotten && !doors &&
+                   !earlier_deadline;
         }
     };
 

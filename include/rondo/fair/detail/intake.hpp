@@ -13,7 +13,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "rondo/core/assert.hpp"
 #include "rondo/core/linked_list.hpp"
 #include "rondo/core/policy.hpp"
 #include "rondo/fair/detail/tenant.hpp"
@@ -27,11 +26,11 @@ class intake {
     // For fewer it is not opened: to a queue that is nearly full producers come one by one anyway.
     static constexpr std::size_t fewest_places = checked_build ? 1 : 64;
 
-    // A hint.
+    // A hint: relaxed, as try_leave() asks again.
     bool has_places() const noexcept { return word_.load(std::memory_order_relaxed) >= one_place; }
     bool try_leave(entry& e) noexcept {
         auto const address = reinterpret_cast<std::uintptr_t>(&e);
-        RONDO_ASSERT(address < one_place, "addresses have 48 bits");
+        if (address >= one_place) return false;  // of a heap that tags addresses
         std::uint64_t seen = word_.load(std::memory_order_relaxed);
         do {
             if (seen < one_place) return false;  // I1
@@ -44,6 +43,7 @@ class intake {
     }
 
     bool has_tasks() const noexcept {
+        // relaxed: a thread sees what it left itself, and take() acquires what it finds
         return top(word_.load(std::memory_order_relaxed)) != nullptr;
     }
     // How many may have been left since take() at most.
@@ -75,8 +75,8 @@ class intake {
         return reinterpret_cast<entry*>(word & (one_place - 1));
     }
 
-    // Producers write the word all the time: what only the holder of the lock writes, or nobody, is
-    // not in the same cache line. (Not aligned: a scheduler may be a local of a coroutine.)
+    // Producers write the word all the time: nothing of the scheduler's that others read is in the
+    // same cache line. (Not aligned: a scheduler may be a local of a coroutine.)
     [[maybe_unused]] std::array<std::byte, 64> before_{};
     atomic<std::uint64_t> word_{0};
     std::size_t given_ = 0;
