@@ -216,7 +216,7 @@ function(rondo_precompile target)
     # Without a time stamp in it, so that ccache may reuse what was compiled with it.
     target_compile_options(${name} PRIVATE
       "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>"
-      "$<$<BOOL:${arg_TEST}>:${RONDO_TEST_OPTIONS}>")
+      "$<$<AND:$<BOOL:${arg_TEST}>,$<NOT:$<BOOL:${arg_CHECKED}>>>:${RONDO_TEST_OPTIONS}>")
     target_link_libraries(${name} PRIVATE
       $<$<BOOL:${arg_TEST}>:GTest::gtest> $<$<BOOL:${RONDO_SPEAKS_ASIO}>:Boost::headers>)
     target_precompile_headers(${name} PRIVATE ${headers})
@@ -233,7 +233,8 @@ set(RONDO_ASIO_HEADERS
   <boost/asio/io_context.hpp> <boost/asio/ip/tcp.hpp> <boost/asio/ip/udp.hpp>
   <boost/asio/post.hpp> <boost/asio/steady_timer.hpp>)
 
-set(RONDO_TEST_OPTIONS "" CACHE STRING "What the sources of tests, and only they, are compiled with")
+set(RONDO_TEST_OPTIONS "" CACHE STRING
+  "What the sources of tests are compiled with, but for models, which run for long")
 
 # An executable of tests, each of which is a ctest of its own, <prefix>.<Suite>.<Test>, with the
 # label <kind>.<module>: ctest's summary then gives the time of each module.
@@ -244,7 +245,9 @@ function(rondo_test_executable target module prefix kind library sources links t
   rondo_compile_like_ours(${target})
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests)  # for support/
   target_link_libraries(${target} PRIVATE ${library} ${links} GTest::gtest GTest::gtest_main)
-  target_compile_options(${target} PRIVATE ${RONDO_TEST_OPTIONS})
+  if(NOT checked)
+    target_compile_options(${target} PRIVATE ${RONDO_TEST_OPTIONS})
+  endif()
   rondo_precompile(${target} TEST ${checked})
   if(kind STREQUAL "unit")
     add_dependencies(unit_tests ${target})
