@@ -124,6 +124,7 @@ void callers::end(connection& c, std::uint32_t number, int status) {
     c.request = nullptr;
     --asking_;
     free_.push_back(number);
+    // By the gateway's own words (src/http/admission.cpp): the status is that of other refusals.
     fresh_.push_back({number, status, status == 429 && c.got.contains("made room")});
 }
 

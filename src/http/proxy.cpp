@@ -15,6 +15,7 @@
 #include <optional>
 #include <utility>
 
+#include "methods.hpp"
 #include "rondo/core/stop.hpp"
 #include "rondo/core/when_all.hpp"
 #include "rondo/core/with_timeout.hpp"
@@ -25,20 +26,6 @@ namespace rondo::http {
 namespace {
 
 using outcome = std::expected<void, failure>;
-
-bool is_idempotent(method m) noexcept {
-    switch (m) {
-        case method::get:
-        case method::head:
-        case method::put:
-        case method::del:
-        case method::options:
-        case method::trace:
-            return true;
-        default:
-            return false;
-    }
-}
 
 int status_of(failure const& f) noexcept {
     switch (f.kind) {
