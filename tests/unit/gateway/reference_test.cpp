@@ -1,4 +1,4 @@
-// docs/gateway.md against the table of keys, and its example against the reader.
+// docs/gateway.md against the table of keys, and the examples against the reader.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -50,13 +50,12 @@ TEST(Reference, HasNoOtherKeys) {
     EXPECT_EQ(rows, keys().size());
 }
 
-TEST(Reference, ShowsAnExampleThatIsFine) {
-    std::filesystem::path const file = sources / "examples/gateway/rondo.toml";
-    std::string const reference = text_of(sources / "docs/gateway.md");
-    EXPECT_NE(reference.find("```toml\n" + text_of(file) + "```"), std::string::npos);
-    config_result const loaded = load(file);
-    ASSERT_TRUE(loaded.has_value()) << to_string(loaded.error().at(0), "rondo.toml");
-    EXPECT_EQ(loaded->servers.size(), 2U);
+// tools/snippets sees to it that texts show them as they are.
+TEST(Reference, ShowsExamplesThatAreFine) {
+    for (char const* name : {"first.toml", "rondo.toml"}) {
+        config_result const loaded = load(sources / "examples/gateway" / name);
+        EXPECT_TRUE(loaded.has_value()) << to_string(loaded.error().at(0), name);
+    }
 }
 
 }  // namespace

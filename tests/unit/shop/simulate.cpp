@@ -14,6 +14,7 @@
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <string_view>
 #include <thread>
 #include <vector>
@@ -67,23 +68,35 @@ bool show(std::uint64_t seed, simulation_result const& r) {
     return false;
 }
 
+// A line on the terminal, if there is one, that comes again and again: whoever keeps what is printed
+// does not get it.
+class progress {
+  public:
+    void show(std::uint64_t done, std::uint64_t of) {
+        if (terminal_ == nullptr) return;
+        std::fprintf(terminal_.get(), "%" PRIu64 " of %" PRIu64 "\r", done, of);
+        std::fflush(terminal_.get());
+    }
+
+  private:
+    std::unique_ptr<std::FILE, int (*)(std::FILE*)> terminal_{std::fopen("/dev/tty", "we"),
+                                                              &std::fclose};
+};
+
 // Every `stride`-th seed, as each process has a world of its own.
 bool run_many(std::uint64_t from, std::uint64_t count, std::uint64_t first, std::uint64_t stride) {
     totals all;
+    progress shown;
     auto const begun = std::chrono::steady_clock::now();
     for (std::uint64_t i = first; i < count; i += stride) {
         simulation_result const r = simulated_shop{{.seed = from + i}}.run();
         if (!r.violation.empty()) return show(from + i, r);
         all.add(r);
-        if (first == 0 && all.runs % 50 == 0 && ::isatty(1) != 0) {
-            std::printf("\r%" PRIu64 " of %" PRIu64, i + 1, count);
-            std::fflush(stdout);
-        }
+        if (first == 0 && all.runs % 50 == 0) shown.show(i + 1, count);
     }
     double const seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
-    std::printf("%sprocess %" PRIu64 " of %" PRIu64 ", %.1f s: ",
-                first == 0 && ::isatty(1) != 0 ? "\r" : "", first + 1, stride, seconds);
+    std::printf("process %" PRIu64 " of %" PRIu64 ", %.1f s: ", first + 1, stride, seconds);
     all.print();
     return true;
 }
