@@ -125,9 +125,9 @@ bool notify::grant_in_line(op& waits) noexcept {
     if (waits.by_ == notified_by::nobody) return false;
     if (is_only(waits)) {  // I1, I4
         bool const left_over = std::exchange(offered_, notified_by::nobody) != notified_by::nobody;
-        // acquire: what was released so far; release: that, and what is left over, pairs with the
-        // acquire in take()
-        std::uint64_t const word = word_.load(std::memory_order_acquire);  // I3
+        // relaxed: what was released so far is known here, as in owed(); release: that, and what is
+        // left over, pairs with the acquire in take()
+        std::uint64_t const word = word_.load(std::memory_order_relaxed);  // I3
         word_.store(word ^ (left_over ? awaited | stored : awaited), std::memory_order_release);
     }
     return true;
