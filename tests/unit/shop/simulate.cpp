@@ -68,8 +68,8 @@ bool show(std::uint64_t seed, simulation_result const& r) {
     return false;
 }
 
-// A line on the terminal, if there is one, that comes again and again: whoever keeps what is printed
-// does not get it.
+// A line on the terminal, if there is one, that comes again and again. Whoever keeps what is
+// printed does not get it.
 class progress {
   public:
     void show(std::uint64_t done, std::uint64_t of) {
