@@ -1,8 +1,8 @@
 // What a runtime costs that does nothing: memory of a million tasks that wait, CPU of ten idle
 // seconds.
 //
-//   fact exec live_task bytes=432 tasks=1000000
-//   fact exec idle cpu_ms=0.1 seconds=10 workers=2
+//   fact exec live_task bytes=<n> tasks=1000000
+//   fact exec idle cpu_ms=<n> seconds=10 workers=2
 #include <malloc.h>
 #include <sys/resource.h>
 

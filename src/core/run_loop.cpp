@@ -11,7 +11,12 @@
 //   I2  the loop is un-parked under the lock. The job may be the one that ends the loop's life:
 //       once the lock is released nothing of the loop is touched. The loop knows of the job, or
 //       of the wish to finish, only by taking it over, under the lock.
-//   I3  while the lock is free: outside_ is set if and only if something was left.
+//   I3  while the lock is free: outside_ is set if something was left: a job, the wish to finish,
+//       or the place of a visitor. Taking over clears it.
+//   I4  a task that ends in another thread is a visitor before it leaves tasks_, and un-parks the
+//       loop when it goes. So if there is neither a task nor, under the lock, a visitor, nobody is
+//       left who could come: a visit needs a task, and a task that a visitor spawns is there
+//       before the visitor is gone.
 //
 // Memory order
 //   outside_ is relaxed: what was left before a post of the loop's own, or before the un-park that
@@ -28,10 +33,12 @@ run_loop::run_loop() : timers_(std::chrono::milliseconds{1}, clock::now()) {}
 run_loop::~run_loop() {
     executor::scope const here{this};
     tasks_.stop_all();
-    while (!tasks_.empty() || !idle()) {
+    for (;;) {
         run_batch();
         fire_timers();
-        if (idle() && !tasks_.empty()) rest();
+        if (!idle()) continue;
+        if (deserted()) return;
+        rest();
     }
 }
 
@@ -122,6 +129,24 @@ void run_loop::finish() noexcept {
     std::lock_guard const guard{lock_};
     finishing_ = true;
     knock();
+}
+
+bool run_loop::begin_visit() noexcept {
+    std::lock_guard const guard{lock_};
+    ++visitors_;
+    return true;
+}
+
+void run_loop::end_visit() noexcept {
+    std::lock_guard const guard{lock_};
+    --visitors_;
+    knock();  // I4
+}
+
+// I4
+bool run_loop::deserted() noexcept {
+    std::lock_guard const guard{lock_};
+    return visitors_ == 0 && tasks_.empty();
 }
 
 }  // namespace rondo

@@ -154,7 +154,7 @@ crew::crew(setup s)
       own_limit_(std::min<std::size_t>(s.capacity, steal_queue::capacity)),
       place_(s.place),
       on_failure_(std::move(s.on_failure)),
-      turns_(s.how == dispatch::per_worker ? s.workers : 1, s.first) {
+      turns_(s.how == dispatch::per_worker ? s.workers : 1, s.turns_taken) {
     bool const each = how_ == dispatch::per_worker;
     std::size_t const intakes = each ? s.workers : 1;
     std::size_t const capacity = std::max<std::size_t>(s.capacity / intakes, 1);

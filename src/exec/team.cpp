@@ -333,7 +333,7 @@ void runner::unobserved(std::exception_ptr exception) noexcept {
 }
 void runner::began(live_task& t) noexcept { tasks_.add(t); }
 void runner::ended(live_task& t) noexcept { team_.ended(t); }
-void runner::begin_visit() noexcept { team_.begin_visit(); }
+bool runner::begin_visit() noexcept { return team_.begin_visit(); }
 void runner::end_visit() noexcept { team_.end_visit(); }
 
 // --- team ---
@@ -455,19 +455,15 @@ bool team::await_tasks(time_point until) noexcept {
     return no_tasks();
 }
 
-void team::begin_visit() noexcept {
-    // relaxed: the lock of a task list, or the end that block_on() sees, brings it to close()
-    visitors_.fetch_add(1, std::memory_order_relaxed);
+bool team::begin_visit() noexcept {
+    visitors_.begin();
+    return true;
 }
 
-void team::end_visit() noexcept {
-    // release: pairs with the acquire in close(). The team may be gone from here on.
-    visitors_.fetch_sub(1, std::memory_order_release);
-}
+void team::end_visit() noexcept { visitors_.end(); }
 
 void team::close() noexcept {
-    // acquire: pairs with the release in end_visit()
-    while (visitors_.load(std::memory_order_acquire) != 0) yield_processor();
+    visitors_.await();
     intake_.close();
 }
 

@@ -29,14 +29,13 @@ void print(std::exception_ptr exception) {
 detail::crew::setup checked(thread_pool::options const& o, executor& place) {
     RONDO_ASSERT(o.workers > 0, "a thread pool has at least one worker");
     RONDO_ASSERT(o.capacity > 0, "a thread pool has room for at least one job");
-    RONDO_ASSERT(o.first_worker < o.workers, "the first worker is one of the pool's");
     // More searchers than that would only take the processors from those who work.
     std::size_t const processors = std::max(1U, std::thread::hardware_concurrency());
     return {.how = o.how,
             .workers = o.workers,
             .capacity = o.capacity,
             .searchers = std::max<std::size_t>(std::min(o.workers, processors) / 2, 1),
-            .first = o.how == dispatch::per_worker ? o.first_worker : 0,
+            .turns_taken = o.turns_taken,
             .place = &place,
             .on_failure = o.on_failure ? o.on_failure : print};
 }
@@ -62,6 +61,7 @@ thread_pool::~thread_pool() { join(); }
 
 void thread_pool::join() noexcept {
     RONDO_ASSERT(crew_.here() == nullptr, "a pool is not ended by one of its own jobs");
+    visitors_.await();
     crew_.close();
     std::lock_guard const guard{joining_};
     for (std::thread& t : threads_) {

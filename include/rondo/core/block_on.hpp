@@ -10,6 +10,7 @@
 
 #include <utility>
 
+#include "rondo/core/detail/root.hpp"
 #include "rondo/core/live_tasks.hpp"
 #include "rondo/core/run_loop.hpp"
 #include "rondo/core/task.hpp"
@@ -33,7 +34,8 @@ class blocking_root final : result_slot<T>, resumption, live_task {
         where().began(*this);
         flow_.suspend_at(*this);
         flow_.post();
-        while (!ended_) loop_.run();  // somebody else may have called finish()
+        // Somebody else may have called finish().
+        while (!ended_.load(std::memory_order_acquire)) loop_.run();
         where().ended(*this);
         return this->take();
     }
@@ -52,8 +54,11 @@ class blocking_root final : result_slot<T>, resumption, live_task {
     }
     std::coroutine_handle<> on_turn() noexcept override { return child_.start(*this, env_); }
     std::coroutine_handle<> completed() noexcept override {
-        ended_ = true;
-        loop_.finish();
+        run_loop& loop = loop_;
+        visit const until_it_is_told{loop};
+        // release: pairs with the acquire in run(), whose caller may be gone from here on
+        ended_.store(true, std::memory_order_release);
+        loop.finish();
         return std::noop_coroutine();
     }
     unwound stopped() noexcept override {
@@ -65,7 +70,7 @@ class blocking_root final : result_slot<T>, resumption, live_task {
     flow flow_;
     environment env_;
     task<T> child_;
-    bool ended_ = false;
+    atomic<bool> ended_{false};
 };
 
 }  // namespace detail

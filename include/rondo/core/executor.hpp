@@ -119,8 +119,9 @@ class executor {
     virtual void ended(live_task&) noexcept {}
     // A task may end in a thread that is not this executor's: something foreign that it awaited
     // resumed it there. It uses the executor between these two, ended() and unobserved() among it.
-    // One that goes when its tasks have ended waits for the visits too.
-    virtual void begin_visit() noexcept {}
+    // One that may go when its tasks have ended says true, and waits for the ends of the visits
+    // too; another is not told of them: it may be gone.
+    virtual bool begin_visit() noexcept { return false; }
     virtual void end_visit() noexcept {}
 
     // The executor whose job the calling thread is running, or null.

@@ -60,8 +60,11 @@ class run_loop final : public executor, timer_service {
     std::size_t fire_timers() noexcept;
     bool idle() noexcept;
     void rest() noexcept;
+    bool deserted() noexcept;
     void began(live_task& t) noexcept override { tasks_.add(t); }
     void ended(live_task& t) noexcept override { live_tasks::remove(t); }
+    bool begin_visit() noexcept override;
+    void end_visit() noexcept override;
 
     job_queue own_;            // what runs next; the running thread's alone
     bool last_batch_ = false;  // as above: finish() was called
@@ -69,7 +72,8 @@ class run_loop final : public executor, timer_service {
     short_lock lock_;
     job_queue posted_;             // by others; under the lock
     bool finishing_ = false;       // under the lock
-    atomic<bool> outside_{false};  // whether one of these two is there; changes under the lock
+    std::size_t visitors_ = 0;     // under the lock: tasks that are ending in other threads
+    atomic<bool> outside_{false};  // whether something was left; changes under the lock
 
     parker parker_;
     timer_queue timers_;

@@ -53,6 +53,7 @@
 #include "rondo/core/wait.hpp"
 #include "rondo/exec/detail/crew.hpp"
 #include "rondo/exec/detail/pool_job.hpp"
+#include "rondo/exec/detail/visitors.hpp"
 #include "rondo/exec/dispatch.hpp"
 #include "rondo/exec/job_result.hpp"
 #include "rondo/exec/processors.hpp"
@@ -79,8 +80,8 @@ class thread_pool final : public executor {
         std::size_t workers = processors();
         dispatch how = dispatch::stealing;
         std::size_t capacity = 65536;
-        std::string name = "pool";     // threads are called pool-0, pool-1, ...
-        std::size_t first_worker = 0;  // per_worker: whose turn it is first
+        std::string name = "pool";      // threads are called pool-0, pool-1, ...
+        std::uint64_t turns_taken = 0;  // per_worker: begins as if so many had been
         // Gets what jobs throw, in the worker's thread. By default it is printed to stderr.
         std::function<void(std::exception_ptr)> on_failure = {};
     };
@@ -185,6 +186,12 @@ class thread_pool final : public executor {
     void unobserved(std::exception_ptr exception) noexcept override;
 
   private:
+    bool begin_visit() noexcept override {
+        visitors_.begin();
+        return true;
+    }
+    void end_visit() noexcept override { visitors_.end(); }
+
     template <class F>
     execute_op<std::decay_t<F>> waiting(F&& f) {
         return {*this, std::forward<F>(f)};
@@ -207,6 +214,7 @@ class thread_pool final : public executor {
     void join() noexcept;
 
     detail::crew crew_;
+    detail::visitors visitors_;
     std::mutex joining_;
     std::vector<std::thread> threads_;
 };

@@ -67,7 +67,7 @@ crew::setup of(dispatch how, std::size_t workers, std::size_t capacity) {
             .workers = workers,
             .capacity = capacity,
             .searchers = 1,
-            .first = 0,
+            .turns_taken = 0,
             .place = nullptr,
             .on_failure = {}};
 }

@@ -291,7 +291,6 @@ TEST(TeamModel, APinnedJobMayBeTheLast) {
         1);
 }
 
-// A timer that is added while the only worker lies down: it is seen, or the worker is un-parked.
 // An awaitable that knows nothing of tasks: who awaits it goes on in the thread that resumes it.
 class abroad {
   public:
@@ -333,6 +332,7 @@ TEST(TeamModel, APinnedTaskThatEndsInAForeignThreadMayBeTheLast) {
     EXPECT_HOLDS([] { end_a_task_abroad(true); });
 }
 
+// It is seen, or the worker is un-parked.
 TEST(TeamModel, ATimerThatIsAddedWhileAWorkerLiesDownFires) {
     EXPECT_HOLDS(
         [] {

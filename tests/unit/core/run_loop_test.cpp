@@ -8,15 +8,18 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "rondo/core/block_on.hpp"
 #include "rondo/core/executor.hpp"
 #include "rondo/core/shield.hpp"
 #include "rondo/core/spawn.hpp"
 #include "rondo/core/this_task.hpp"
 #include "rondo/core/waker.hpp"
+#include "support/abroad.hpp"
 
 namespace rondo {
 namespace {
@@ -313,6 +316,35 @@ TEST(RunLoop, WaitsForAShieldedTaskWhenItIsDestroyed) {
         EXPECT_FALSE(done);
     }
     EXPECT_TRUE(done) << "the stop takes effect at the next wait, and there is none";
+}
+
+// --- tasks that end elsewhere ----------------------------------------------------------------
+
+task<int> return_abroad(test::abroad* there) {
+    co_await *there;
+    co_return 42;
+}
+
+TEST(RunLoop, WaitsForATaskThatEndsInAForeignThread) {
+    for (int i = 0; i < 50; ++i) {
+        test::abroad there;
+        std::jthread foreign;
+        std::optional<join_handle<int>> ends;
+        {
+            run_loop loop;
+            ends = spawn(loop, return_abroad(&there));
+            foreign = std::jthread{[&] { there.resume(); }};
+        }
+        EXPECT_TRUE(ends->ended());
+    }
+}
+
+TEST(RunLoop, MayGoAfterABlockOnThatEndedInAForeignThread) {
+    for (int i = 0; i < 50; ++i) {
+        test::abroad there;
+        std::jthread const foreign{[&] { there.resume(); }};
+        EXPECT_EQ(block_on(return_abroad(&there)), 42);
+    }
 }
 
 // --- the trampoline --------------------------------------------------------------------------

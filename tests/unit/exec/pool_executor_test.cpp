@@ -3,20 +3,25 @@
 
 #include <atomic>
 #include <chrono>
+#include <exception>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
 #include "gate.hpp"
+#include "rondo/core/parker.hpp"
 #include "rondo/core/spawn.hpp"
 #include "rondo/core/task.hpp"
 #include "rondo/core/this_task.hpp"
 #include "rondo/exec/thread_pool.hpp"
+#include "support/abroad.hpp"
 #include "support/permits.hpp"
 
 namespace rondo {
 namespace {
 
 using namespace std::chrono_literals;
+using test::gate;
 using test::permits;
 
 class PoolExecutor : public testing::TestWithParam<dispatch> {};
@@ -86,7 +91,7 @@ TEST_P(PoolExecutor, AJobMayBlockForATask) {
 }
 
 TEST(PoolExecutorUnobserved, AnExceptionOfATaskThatNobodyJoinsGoesToTheHook) {
-    test::gate hooked;
+    gate hooked;
     thread_pool pool{{.workers = 1, .on_failure = [&](auto const&) { hooked.open(); }}};
     auto const throws = []() -> task<void> {
         throw 7;
@@ -94,6 +99,49 @@ TEST(PoolExecutorUnobserved, AnExceptionOfATaskThatNobodyJoinsGoesToTheHook) {
     };
     spawn(pool, throws()).detach();
     hooked.wait();
+}
+
+task<int> return_abroad(test::abroad* there) {
+    co_await *there;
+    co_return 42;
+}
+
+TEST_P(PoolExecutor, MayGoAsSoonAsATaskHasEndedInAForeignThread) {
+    for (int i = 0; i < 50; ++i) {
+        test::abroad there;
+        std::jthread foreign;
+        {
+            thread_pool pool{{.workers = 1, .how = GetParam()}};
+            auto ends = spawn(pool, return_abroad(&there));
+            foreign = std::jthread{[&] { there.resume(); }};
+            EXPECT_EQ(ends.blocking_join(), 42);
+        }
+    }
+}
+
+task<void> throw_abroad(test::abroad* there) {
+    co_await *there;
+    throw std::runtime_error{"reported while the pool waits to go"};
+}
+
+TEST_P(PoolExecutor, WaitsForATaskThatIsEndingInAForeignThread) {
+    test::abroad there;
+    gate reporting;
+    std::atomic<bool> reported{false};
+    std::jthread foreign;
+    {
+        auto const report = [&](std::exception_ptr const&) {
+            reporting.open();
+            parker p;
+            (void)p.park_until(clock::now() + 20ms);
+            reported = true;
+        };
+        thread_pool pool{{.workers = 1, .how = GetParam(), .on_failure = report}};
+        spawn(pool, throw_abroad(&there)).detach();
+        foreign = std::jthread{[&] { there.resume(); }};
+        reporting.wait();
+    }
+    EXPECT_TRUE(reported);
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <coroutine>
 #include <exception>
 #include <memory>
 #include <stdexcept>
@@ -16,12 +15,14 @@
 #include "rondo/core/shield.hpp"
 #include "rondo/core/this_task.hpp"
 #include "rondo/exec/runtime.hpp"
+#include "support/abroad.hpp"
 #include "support/permits.hpp"
 
 namespace rondo {
 namespace {
 
 using namespace std::chrono_literals;
+using test::abroad;
 using test::gate;
 using test::permits;
 
@@ -96,25 +97,6 @@ TEST_P(EveryEnd, WhatIsSpawnedAfterAShutdownIsStoppedInItsFirstWait) {
     EXPECT_EQ(rt.shutdown(1h).tasks, 0U);
     EXPECT_EQ(notes, 1);
 }
-
-// Something that knows nothing of tasks: whoever awaits it goes on in the thread that resumes it.
-class abroad {
-  public:
-    bool await_ready() const noexcept { return false; }
-    void await_suspend(std::coroutine_handle<> h) noexcept {
-        traveller_ = h;
-        arrived_.open();
-    }
-    void await_resume() const noexcept {}
-    void resume() {
-        arrived_.wait();
-        traveller_.resume();
-    }
-
-  private:
-    std::coroutine_handle<> traveller_;
-    gate arrived_;
-};
 
 task<void> end_abroad(abroad* there) {
     co_await *there;

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "gate.hpp"
+#include "rondo/core/round_robin.hpp"
 #include "rondo/exec/dispatch.hpp"
 
 namespace rondo {
@@ -175,7 +176,7 @@ TEST(ThreadPool, ALongNameKeepsTheNumber) {
     thread_pool pool{{.workers = 11,
                       .how = dispatch::per_worker,
                       .name = "a very long prefix",
-                      .first_worker = 10}};
+                      .turns_taken = 10}};
     ASSERT_TRUE(pool.try_execute([&] {
         pthread_getname_np(pthread_self(), name.data(), name.size());
         done.open();
@@ -205,10 +206,10 @@ TEST(ThreadPool, KnowsItsWorkers) {
 
 // --- per_worker ---
 
-// Which workers ran `jobs` jobs; `first` is whose turn it is first.
-std::vector<std::uint64_t> turns(std::size_t workers, int jobs, std::size_t first) {
+// How many of the jobs each worker ran.
+std::vector<std::uint64_t> turns(std::size_t workers, int jobs, std::uint64_t taken) {
     countdown done{jobs};
-    thread_pool pool{{.workers = workers, .how = dispatch::per_worker, .first_worker = first}};
+    thread_pool pool{{.workers = workers, .how = dispatch::per_worker, .turns_taken = taken}};
     for (int i = 0; i < jobs; ++i) EXPECT_TRUE(pool.try_execute([&] { done.count(); }));
     done.wait();
     std::vector<std::uint64_t> ran;
@@ -221,9 +222,13 @@ TEST(ThreadPoolPerWorker, EightJobsOnFourWorkersAreTwoEach) {
 }
 
 TEST(ThreadPoolPerWorker, TurnsPassTheWrapAroundEvenly) {
-    EXPECT_EQ(turns(4, 8, 3), (std::vector<std::uint64_t>{2, 2, 2, 2}));
-    EXPECT_EQ(turns(3, 9, 2), (std::vector<std::uint64_t>{3, 3, 3}));
-    EXPECT_EQ(turns(1, 5, 0), (std::vector<std::uint64_t>{5}));
+    auto const near_the_end = [](std::size_t workers) {
+        return round_robin{workers}.starts_over_at() - 2;
+    };
+    EXPECT_EQ(turns(4, 8, near_the_end(4)), (std::vector<std::uint64_t>{2, 2, 2, 2}));
+    EXPECT_EQ(turns(3, 9, near_the_end(3)), (std::vector<std::uint64_t>{3, 3, 3}));
+    EXPECT_EQ(turns(3, 4, near_the_end(3)), (std::vector<std::uint64_t>{1, 2, 1}));
+    EXPECT_EQ(turns(1, 5, near_the_end(1)), (std::vector<std::uint64_t>{5}));
 }
 
 TEST(ThreadPoolPerWorker, DepthIsSeenPerWorker) {

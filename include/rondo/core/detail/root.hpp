@@ -20,9 +20,7 @@ namespace rondo::detail {
 class [[nodiscard("it acts until the end of its scope")]] visit {
   public:
     explicit visit(executor& where) noexcept
-        : where_(executor::current() == &where ? nullptr : &where) {
-        if (where_ != nullptr) where_->begin_visit();
-    }
+        : where_(executor::current() != &where && where.begin_visit() ? &where : nullptr) {}
     ~visit() {
         if (where_ != nullptr) where_->end_visit();
     }

@@ -70,10 +70,10 @@ class crew final : public failure_sink {
     struct setup {
         dispatch how;
         std::size_t workers;
-        std::size_t capacity;   // of all queues together that are filled from outside
-        std::size_t searchers;  // how many workers may search at a time
-        std::size_t first;      // whose turn it is first
-        executor* place;        // current while a posted job runs
+        std::size_t capacity;       // of all queues together that are filled from outside
+        std::size_t searchers;      // how many workers may search at a time
+        std::uint64_t turns_taken;  // per_worker: as if so many had been
+        executor* place;            // current while a posted job runs
         std::function<void(std::exception_ptr)> on_failure;
     };
 

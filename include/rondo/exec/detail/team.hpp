@@ -37,6 +37,7 @@
 #include "rondo/exec/detail/intake.hpp"
 #include "rondo/exec/detail/steal_queue.hpp"
 #include "rondo/exec/detail/tally.hpp"
+#include "rondo/exec/detail/visitors.hpp"
 
 namespace rondo::detail {
 
@@ -73,7 +74,7 @@ class alignas(64) runner final : public executor, seat {
     void unobserved(std::exception_ptr exception) noexcept override;
     void began(live_task& t) noexcept override;
     void ended(live_task& t) noexcept override;
-    void begin_visit() noexcept override;
+    bool begin_visit() noexcept override;
     void end_visit() noexcept override;
 
     tally turns;
@@ -164,7 +165,7 @@ class team final : public executor, timer_service {
     void unobserved(std::exception_ptr exception) noexcept override;
     void began(live_task& t) noexcept override;
     void ended(live_task& t) noexcept override;
-    void begin_visit() noexcept override;
+    bool begin_visit() noexcept override;
     void end_visit() noexcept override;
 
     // The calling thread's worker, if it is one of these.
@@ -220,7 +221,7 @@ class team final : public executor, timer_service {
     atomic<runner*> keeper_{nullptr};  // who sleeps until the next deadline
     atomic<bool> firing_{false};
 
-    atomic<std::uint32_t> visitors_{0};  // tasks that end in threads that are not the team's
+    visitors visitors_;
 
     atomic<bool> awaited_{false};  // await_tasks() waits
     parker all_ended_;
