@@ -25,6 +25,7 @@
 #include "rondo/asio/detail/await.hpp"
 #include "rondo/asio/detail/outcome.hpp"
 #include "rondo/asio/detail/task_operation.hpp"
+#include "rondo/core/detail/as_task.hpp"
 #include "rondo/core/task.hpp"
 
 namespace rondo::asio {
@@ -51,6 +52,12 @@ class [[nodiscard("a task does nothing until it is awaited")]] running {
 template <class T>
 running<T> run(task<T> t) noexcept {
     return running<T>{std::move(t)};
+}
+// Whatever else a task can await and Asio cannot: once_cell::get_or_init(), wait() of an enabled
+// notified, when_any().
+template <class Awaitable>
+running<rondo::detail::await_result_t<Awaitable>> run(Awaitable a) {
+    return run(rondo::detail::as_task(std::move(a)));
 }
 
 }  // namespace rondo::asio

@@ -51,7 +51,4 @@ task<await_result_t<Awaitable>> as_task(Awaitable a) {
     }
 }
 
-template <class Awaitable>
-using task_result_t = typename decltype(as_task(std::declval<Awaitable>()))::value_type;
-
 }  // namespace rondo::detail
