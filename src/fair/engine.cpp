@@ -6,12 +6,13 @@
 // tenant is known leaves its task in the intake, and is through; whoever has the lock next begins
 // with taking in what was left. Producers wait at the door of their tenant for a place:
 //
-//   free -> reserved   a door grants a producer its place (lock of the door, then ours)
+//   free -> reserved   a door grants a producer its place (lock of the door, then ours); or there
+//                      is one at once for a producer that may not want it in the end
 //        -> queued     the producer brings the task; or enqueue() finds room at once, or a place in
 //                      the intake
-//        -> in hand    a waiting consumer is granted the task
+//        -> in hand    a consumer is granted the task: one that waits, or that may not want it
 //        -> free       it takes it; a consumer that does not wait does both at once
-//   in hand -> queued  the consumer was destroyed before it could take it
+//   in hand -> queued  the consumer was destroyed before it could take it, or has lost a when_any
 //   queued  -> free    expired, cancelled, evicted, dropped, returned
 //
 // Invariants
@@ -76,11 +77,16 @@ engine::~engine() {
 // --- tasks come ------------------------------------------------------------------------------
 
 engine::admission engine::admit(tenant& t, entry& e, aftermath& after) noexcept {
+    admission const room = occupy(t, after);
+    if (room == admission::accepted) enter(t, e, now_);
+    return room;
+}
+
+engine::admission engine::occupy(tenant& t, aftermath& after) noexcept {
     admission const room = make_room(t, after);
     if (room != admission::accepted) return room;
     occupied_ = occupied_ + 1;
     ++t.occupied;
-    enter(t, e, now_);
     return room;
 }
 
@@ -218,6 +224,14 @@ bool engine::taker::ready() noexcept {
     bool closed = false;
     task_ = engine_->take(closed);
     return task_ != nullptr || closed;
+}
+
+bool engine::taker::ready_revocably() noexcept {
+    bool decided = false;
+    engine_->change(engine_->now(), [&](aftermath&) {
+        decided = engine_->grant(*this);  // I4: it overtakes nobody
+    });
+    return decided;
 }
 
 entry* engine::taker::taken() noexcept {

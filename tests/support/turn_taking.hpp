@@ -2,6 +2,7 @@
 //
 //   a stopped waiter at the head lets those behind it go that fit, at once
 //   what comes in the instant of a stop goes to one of them, and is never lost
+//   nor is what is there already when a loser comes
 //
 // A line is a primitive in which nothing is there to be had, and has these members:
 //
@@ -49,6 +50,12 @@ class TurnTaking : public testing::Test {
     }
     static task<std::size_t> hear_or_take(Line& from, notify& bell) {
         auto const first = co_await when_any(bell.notified(), from.next());
+        co_return first.index();
+    }
+    // The inner one begins to take when the outer one has its result.
+    static task<std::size_t> take_too_late(Line& from, notify& bell, notify& rung) {
+        auto const first =
+            co_await when_any(when_any(bell.notified(), from.next()), rung.notified());
         co_return first.index();
     }
     static owned_foreign take_unowned(Line& from, bool& went) {
@@ -145,6 +152,17 @@ TYPED_TEST_P(TurnTaking, WhatALoserOfWhenAnyWasGrantedInTheSameInstantIsPassedOn
     this->expect_that_the_follower_goes();
 }
 
+TYPED_TEST_P(TurnTaking, WhatALoserOfWhenAnyFindsThereIsLeftToTheNext) {
+    notify bell;
+    notify rung;
+    rung.notify_one();
+    this->line.supply();
+    auto head = spawn(this->loop, this->take_too_late(this->line, bell, rung));
+    this->loop.run_ready();
+    EXPECT_EQ(head.blocking_join().value(), 1U);
+    this->expect_that_the_follower_goes();
+}
+
 TYPED_TEST_P(TurnTaking, WhatWasGrantedToACoroutineThatIsDestroyedIsPassedOn) {
     bool head_went = false;
     {
@@ -166,6 +184,7 @@ REGISTER_TYPED_TEST_SUITE_P(TurnTaking, WhoIsStoppedLeavesWhatComesNextToTheOneB
                             WhoIsInterruptedByATokenLeavesItToTheOneBehind,
                             WhatCameInTheInstantBeforeTheStopIsHadAndThenTheNextHasItsTurn,
                             WhatALoserOfWhenAnyWasGrantedInTheSameInstantIsPassedOn,
+                            WhatALoserOfWhenAnyFindsThereIsLeftToTheNext,
                             WhatWasGrantedToACoroutineThatIsDestroyedIsPassedOn);
 
 }  // namespace rondo::test

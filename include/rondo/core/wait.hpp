@@ -4,7 +4,9 @@
 //
 //   R    take()      the result; called once, after ready() or a grant, on the owner's thread
 //   bool ready()     completes without waiting if it can (the fast path)
-//   void hand_on()   it was granted, but nobody is left to take it: pass it on
+//   void hand_on()   it was ready or granted, but nobody is left to take it: pass it on
+//   bool ready_revocably()    optional: asked instead of ready() where hand_on() may follow, for
+//                             an operation whose ready() does what cannot be taken back
 //   E    refuse(wait_error)   optional: what a bounded wait that failed gives (default: the
 //                             wait_error itself); a send gives its value back here
 //

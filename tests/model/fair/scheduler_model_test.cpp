@@ -6,6 +6,8 @@
 
 #include "rondo/core/spawn.hpp"
 #include "rondo/core/task.hpp"
+#include "rondo/core/this_task.hpp"
+#include "rondo/core/when_any.hpp"
 #include "rondo/fair/scheduler.hpp"
 #include "support/manual_loop.hpp"
 #include "support/model.hpp"
@@ -203,6 +205,56 @@ TEST(FairModel, LimitsHoldBetweenTwoProducers) {
         bool const second = q.enqueue(2, pack(2)).has_value();
         other.join();
         RONDO_CHECK_EXPECT(first != second);
+    });
+}
+
+rondo::task<void> nothing() { co_return; }
+
+// A wait that begins when the race around it is over already, and finds what it waits for.
+template <class Wait>
+rondo::task<void> lose(Wait w) {
+    (void)co_await when_any(when_any(sleep_for(std::chrono::hours{1}), std::move(w)), nothing());
+}
+
+TEST(FairModel, WhatALoserOfWhenAnyFindsIsDeliveredToAnother) {
+    EXPECT_HOLDS([] {
+        test::manual_loop loop;
+        queue q;
+        RONDO_CHECK_EXPECT(q.enqueue(1, pack(7)));
+        auto loses = spawn(loop, lose(q.dequeue()));
+        thread consumes{[&q] { RONDO_CHECK_EXPECT(*q.blocking_dequeue()->payload == 7); }};
+        loop.run_ready();
+        consumes.join();
+        RONDO_CHECK_EXPECT(loses.ended() && q.stats().dequeued == 1);
+    });
+}
+
+TEST(FairModel, WhatALoserOfWhenAnyHasInHandIsReturnedByTheClose) {
+    EXPECT_HOLDS([] {
+        int returned = 0;
+        test::manual_loop loop;
+        queue q{{}, [&](disposition how, queue::task const&) {
+                    RONDO_CHECK_EXPECT(how == disposition::returned);
+                    ++returned;
+                }};
+        RONDO_CHECK_EXPECT(q.enqueue(1, pack(7)));
+        auto loses = spawn(loop, lose(q.dequeue()));
+        thread closes{[&q] { q.close_immediate(); }};
+        loop.run_ready();
+        closes.join();
+        RONDO_CHECK_EXPECT(loses.ended() && returned == 1);
+    });
+}
+
+TEST(FairModel, RoomThatALoserOfWhenAnyFindsGoesToAnother) {
+    EXPECT_HOLDS([] {
+        test::manual_loop loop;
+        queue q{room_for(1)};
+        auto loses = spawn(loop, lose(q.enqueue_wait(1, pack(1))));
+        thread produces{[&q] { RONDO_CHECK_EXPECT(q.blocking_enqueue(2, pack(2))); }};
+        loop.run_ready();
+        produces.join();
+        RONDO_CHECK_EXPECT(loses.ended() && *q.try_dequeue()->payload == 2);
     });
 }
 

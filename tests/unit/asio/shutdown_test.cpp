@@ -72,6 +72,29 @@ TEST_F(AsioShutdown, ReadyOperationThatWasNotDeliveredIsHandedOn) {
     EXPECT_EQ(p.available(), 1U);
 }
 
+// Permits of which ready() takes one for good.
+struct for_good : permits::acquire_op {
+    explicit for_good(permits& p) noexcept : acquire_op(p, 1) {}
+    bool ready() noexcept {
+        good = true;
+        return acquire_op::ready();
+    }
+    bool ready_revocably() noexcept { return acquire_op::ready(); }
+    void hand_on() noexcept {
+        if (!good) acquire_op::hand_on();
+    }
+
+    bool good = false;
+};
+
+TEST_F(AsioShutdown, OperationThatMayNotBeDeliveredIsReadyRevocably) {
+    p.release();
+    wait<for_good>{for_good{p}}(net::bind_executor(
+        *io, [a = alive](std::exception_ptr const&, granted<permits::permit>) { ++*a; }));
+    end_context();
+    EXPECT_EQ(p.available(), 1U);
+}
+
 TEST_F(AsioShutdown, GrantIsHandedOnToAThreadThatWaits) {
     net::co_spawn(*io, take(p, alive), net::detached);
     io->poll();

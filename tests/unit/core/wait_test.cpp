@@ -19,6 +19,7 @@
 #include "rondo/core/this_task.hpp"
 #include "rondo/core/wait_error.hpp"
 #include "rondo/core/waiter.hpp"
+#include "rondo/core/when_any.hpp"
 #include "support/manual_loop.hpp"
 #include "support/permits.hpp"
 
@@ -362,6 +363,50 @@ TEST(BoundedWait, OfDeadlineAndTokenTheFirstToAskIsNamed) {
     late.request_stop();
     EXPECT_EQ(by_token.blocking_join().value().error(), wait_error::stopped);
     EXPECT_EQ(by_deadline.blocking_join().value().error(), wait_error::timed_out);
+}
+
+// --- in a race -------------------------------------------------------------------------------
+
+// A coin that is spent when ready() finds it, and only looked at where it may be handed on.
+class coin final : wait_queue {
+  public:
+    class spend_op : public waiter {
+      public:
+        explicit spend_op(coin& c) noexcept : waiter(c), coin_(c) {}
+        bool ready() noexcept { return !std::exchange(coin_.spent_, true); }
+        bool ready_revocably() const noexcept { return !coin_.spent_; }
+        void take() noexcept { coin_.spent_ = true; }
+        void hand_on() noexcept { ++coin_.handed_on_; }
+
+      private:
+        coin& coin_;
+    };
+
+    wait<spend_op> spend() noexcept { return spend_op{*this}; }
+    bool spent() const noexcept { return spent_; }
+    int handed_on() const noexcept { return handed_on_; }
+
+  private:
+    bool grant(waiter&) noexcept override { return !spent_; }
+
+    bool spent_ = false;
+    int handed_on_ = 0;
+};
+
+task<void> nothing() { co_return; }
+
+TEST(Wait, AWaitThatMayLoseIsReadyRevocably) {
+    manual_loop loop;
+    coin c;
+    auto race = spawn(loop, when_any(when_any(sleep_for(1h), c.spend()), nothing()));
+    loop.run_ready();
+    EXPECT_EQ(race.blocking_join().value().index(), 1U);
+    EXPECT_FALSE(c.spent());
+    EXPECT_EQ(c.handed_on(), 1);
+    auto other = spawn(loop, when_any(c.spend(), sleep_for(1h)));
+    loop.run_ready();
+    EXPECT_EQ(other.blocking_join().value().index(), 0U);
+    EXPECT_TRUE(c.spent());
 }
 
 // --- plain threads ---------------------------------------------------------------------------

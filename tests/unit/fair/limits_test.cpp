@@ -13,6 +13,8 @@
 #include "rondo/core/block_on.hpp"
 #include "rondo/core/spawn.hpp"
 #include "rondo/core/task.hpp"
+#include "rondo/core/this_task.hpp"
+#include "rondo/core/when_any.hpp"
 #include "rondo/fair/scheduler.hpp"
 #include "support/manual_loop.hpp"
 
@@ -264,6 +266,48 @@ TEST(FairLimits, AStoppedProducerThatWasLetInGivesItsPlaceBack) {
     EXPECT_EQ(s.drain(), (std::vector{2}));
     s.queue.close();
     EXPECT_EQ(s.queue.stats().tenants_known, 0U);  // nobody holds one
+}
+
+rondo::task<enqueue_result<int>> race_in(numbers& q, int n, terms t = {}) {
+    auto winner = co_await when_any(q.enqueue_wait("a", n, t), sleep_for(1h));
+    co_return std::get<0>(std::move(winner));
+}
+
+TEST(FairLimits, AProducerThatWinsAWhenAnyIsLetInAsByItself) {
+    manual_loop loop;
+    auto c = room_for(2, 1, backpressure::drop_oldest);
+    c.time = &loop.timers();
+    noted s{c};
+    for (int i : {1, 2}) {
+        auto in = spawn(loop, race_in(s.queue, i));
+        loop.run_ready();
+        EXPECT_TRUE(in.blocking_join().value());
+    }
+    EXPECT_EQ(s.told, (std::vector{report{disposition::dropped, 1}}));
+    auto late = spawn(loop, race_in(s.queue, 3, {.deadline = loop.now() - 1ns}));
+    loop.run_ready();
+    EXPECT_TRUE(late.blocking_join().value());
+    EXPECT_EQ(s.told.back(), (report{disposition::expired, 3})) << "it needs no room";
+    EXPECT_EQ(s.drain(), std::vector{2});
+    s.queue.close();
+    auto closed = spawn(loop, race_in(s.queue, 4));
+    loop.run_ready();
+    auto const refused = closed.blocking_join().value();
+    EXPECT_EQ(refused.error().why, enqueue_error::closed);
+    EXPECT_EQ(refused.error().payload, 4);
+}
+
+TEST(FairLimits, AProducerThatFindsRoomAndLosesAWhenAnyIsNotLetIn) {
+    manual_loop loop;
+    noted s{room_for(1, 1, backpressure::wait)};
+    auto const nothing = []() -> rondo::task<void> { co_return; };
+    auto racing =
+        spawn(loop, when_any(when_any(sleep_for(1h), s.queue.enqueue_wait("a", 1)), nothing()));
+    loop.run_ready();
+    EXPECT_EQ(racing.blocking_join()->index(), 1U);
+    EXPECT_EQ(s.queue.stats().enqueued, 0U);
+    EXPECT_TRUE(s.queue.enqueue("a", 2)) << "its place is free again";
+    EXPECT_EQ(s.drain(), std::vector{2});
 }
 
 TEST(FairLimits, NobodyTakesThePlaceThatAProducerOfTheSameTenantWaitsFor) {

@@ -21,6 +21,7 @@
 #include "rondo/core/block_on.hpp"
 #include "rondo/core/spawn.hpp"
 #include "rondo/core/task.hpp"
+#include "rondo/core/this_task.hpp"
 #include "rondo/core/when_any.hpp"
 #include "rondo/fair/config.hpp"
 #include "rondo/fair/key.hpp"
@@ -261,7 +262,7 @@ TEST(FairScheduler, ADequeueThatLosesAWhenAnyTakesNothing) {
     numbers one{on(loop)};
     numbers other{on(loop)};
     auto const race = [](numbers& a, numbers& b) -> rondo::task<std::size_t> {
-        auto const winner = co_await when_any(consume(a), consume(b));
+        auto const winner = co_await when_any(a.dequeue(), b.dequeue());
         co_return winner.index();
     };
     auto racing = spawn(loop, race(one, other));
@@ -271,6 +272,42 @@ TEST(FairScheduler, ADequeueThatLosesAWhenAnyTakesNothing) {
     EXPECT_EQ(*racing.blocking_join(), 1U);
     EXPECT_TRUE(one.enqueue("a", 1));
     EXPECT_EQ(one.try_dequeue()->payload, 1);
+}
+
+TEST(FairScheduler, ATaskThatADequeueFindsAndLosesAWhenAnyIsFirstAgainAndWasNotCounted) {
+    manual_loop loop;
+    numbers s{on(loop)};
+    for (int i : {1, 2}) EXPECT_TRUE(s.enqueue("a", i));
+    auto const nothing = []() -> rondo::task<void> { co_return; };
+    auto racing =
+        spawn(loop, when_any(when_any(sleep_for(1h), s.dequeue()), nothing()));  // settled before
+    loop.run_ready();
+    EXPECT_EQ(racing.blocking_join()->index(), 1U);
+    auto const counted = s.stats();
+    EXPECT_EQ(counted.queued, 2U);
+    EXPECT_EQ(counted.dequeued, 0U);
+    EXPECT_EQ(counted.queue_time.count(), 0U);
+    EXPECT_TRUE(s.top(1).first.empty());
+    EXPECT_EQ(s.try_dequeue()->payload, 1);
+    EXPECT_EQ(s.try_dequeue()->payload, 2);
+}
+
+TEST(FairScheduler, ADequeueThatWinsAWhenAnyHasTheTaskOrTheEnd) {
+    manual_loop loop;
+    numbers s{on(loop)};
+    auto const race = [](numbers& from) -> rondo::task<numbers::dequeued> {
+        auto winner = co_await when_any(from.dequeue(), sleep_for(1h));
+        co_return std::get<0>(std::move(winner));
+    };
+    EXPECT_TRUE(s.enqueue("a", 1));
+    auto first = spawn(loop, race(s));
+    loop.run_ready();
+    EXPECT_EQ(first.blocking_join().value()->payload, 1);
+    EXPECT_EQ(s.stats().dequeued, 1U);
+    s.close();
+    auto second = spawn(loop, race(s));
+    loop.run_ready();
+    EXPECT_EQ(second.blocking_join().value().error(), dequeue_error::closed);
 }
 
 TEST(FairScheduler, AForeignCoroutineConsumesToo) {

@@ -29,7 +29,7 @@ class wait_operation final : pending_wait {
     static void start(associated<Handler> handler, Op op, Bounds const& bounds) {
         owner<&wait_operation::destroy> self{
             make_operation<wait_operation>(std::move(handler), std::move(op), bounds)};
-        if (self->op_.ready()) return self.release()->post();
+        if (rondo::detail::ready_revocably(self->op_)) return self.release()->post();
         self->connect();
         self.release()->enter();
     }

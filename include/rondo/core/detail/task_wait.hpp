@@ -34,7 +34,7 @@ class task_wait final : resumption {
     task_wait(task_wait const&) = delete;
     task_wait& operator=(task_wait const&) = delete;
 
-    bool await_ready() noexcept { return !turn().exhausted() && op_.ready() && may_take(); }
+    bool await_ready() noexcept { return !turn().exhausted() && ready() && may_take(); }
 
     std::coroutine_handle<> await_suspend(std::coroutine_handle<>) noexcept {
         if (phase_ == phase::refused) return task_.unwind();
@@ -59,8 +59,16 @@ class task_wait final : resumption {
         if (phase_ == phase::entered) return decided();
         // It has only given way: nothing is complete that could beat a stop.
         if (stop_of_environment().stop_requested()) return task_.unwind();
-        if (!op_.ready()) return begin();
+        if (!ready()) return begin();
         return may_take() ? task_.handle() : task_.unwind();
+    }
+
+    bool ready() noexcept {
+        if constexpr (Alone == alone::yes) {
+            return ready_revocably(op_);
+        } else {
+            return op_.ready();
+        }
     }
 
     std::coroutine_handle<> begin() noexcept {

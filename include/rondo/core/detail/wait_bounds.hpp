@@ -157,6 +157,16 @@ template <class Bounds, class Waiter = waiter>
 using hooks_of =
     std::conditional_t<std::is_same_v<Bounds, no_bounds>, no_hooks<Waiter>, bound_hooks<Waiter>>;
 
+// Whether an operation is ready, asked by one that may have to hand on what it has then.
+template <class Op>
+bool ready_revocably(Op& op) noexcept {
+    if constexpr (requires { op.ready_revocably(); }) {
+        return op.ready_revocably();
+    } else {
+        return op.ready();
+    }
+}
+
 // What a bounded wait gives: expected<R, E>, where R is what take() gives and E what refuse() does.
 // If R is an expected with that E itself, it is R: one result with one list of errors.
 template <class R, class E>

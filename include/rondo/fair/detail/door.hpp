@@ -17,7 +17,7 @@ class producer : public waiter {
     using waiter::waiter;
 
   protected:
-    bool reserved_ = false;  // else it was let in because the scheduler is closed
+    bool reserved_ = false;  // a place; else it needs none, as its task is late or this is closed
 
   private:
     friend class door;

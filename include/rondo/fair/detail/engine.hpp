@@ -44,12 +44,14 @@ class engine : public wait_queue {
         }
     };
 
-    // A consumer that waits. What it is granted stays in the limits until it has taken it.
+    // A consumer that may wait. What it has in hand stays in the limits until it has taken it.
     class taker : public waiter {
       public:
         explicit taker(engine& e) noexcept : waiter(e), engine_(&e) {}
 
         bool ready() noexcept;
+        // The same as being granted: the task is in hand, and not taken yet.
+        bool ready_revocably() noexcept;
         void hand_on() noexcept;
 
       protected:
@@ -61,7 +63,7 @@ class engine : public wait_queue {
       private:
         friend class engine;
         entry* task_ = nullptr;
-        bool in_hand_ = false;  // granted, and not taken yet
+        bool in_hand_ = false;
     };
 
     enum class admission : std::uint8_t { undecided, accepted, global_full, tenant_full, closed };
@@ -93,6 +95,8 @@ class engine : public wait_queue {
 
     // --- under the lock, in change() ---
     admission admit(tenant& t, entry& e, aftermath& after) noexcept;
+    // The same up to the place; admit_reserved() or give_up_reserved() follows.
+    admission occupy(tenant& t, aftermath& after) noexcept;
     void admit_expired(entry& e, aftermath& after) noexcept;
     void admit_reserved(tenant& t, entry& e, aftermath& after) noexcept;
     void give_up_reserved(tenant& t, aftermath& after) noexcept;

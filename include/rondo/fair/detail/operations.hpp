@@ -50,6 +50,7 @@ class enqueue_op : public producer {
         tried_ = !why_ || why_ == enqueue_error::closed;
         return tried_;
     }
+    bool ready_revocably() noexcept { return store_->decide_held(*task_, *tenant_, reserved_); }
     enqueue_result<T> take() {
         if (!tried_) why_ = store_->bring(task_, *tenant_, reserved_);
         if (!why_) return {};

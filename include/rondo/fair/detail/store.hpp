@@ -85,13 +85,26 @@ class store final : public engine {
         });
         return settled(task, result);
     }
-    // The same for a task that has a place reserved, or was let in because it is closed.
+    // Decides about it, and does no more than to reserve a place if it needs one: bring() follows,
+    // or give_up().
+    bool decide_held(node const& e, tenant_node& t, bool& reserved) noexcept {
+        bool decided = true;
+        change(now(), [&](aftermath& after) {
+            if (!is_open() || is_late(e)) return;
+            reserved = occupy(t, after) == admission::accepted;
+            decided = reserved;
+        });
+        return decided;
+    }
+    // The same for a task that has a place reserved, or needs none: it is late, or this is closed.
     std::optional<enqueue_error> bring(std::unique_ptr<node>& task, tenant_node& t, bool reserved) {
         bool accepted = false;
         change(now(), [&](aftermath& after) {
-            accepted = reserved && is_open();
-            if (accepted) {
+            accepted = is_open();
+            if (accepted && reserved) {
                 admit_reserved(t, *task, after);
+            } else if (accepted) {
+                admit_expired(*task, after);
             } else if (reserved) {
                 give_up_reserved(t, after);
             }
@@ -186,10 +199,11 @@ class store final : public engine {
     // What does not depend on room: the scheduler is closed, or the task is late.
     admission greet(node& e, aftermath& after) noexcept {
         if (!is_open()) return admission::closed;
-        if (time() <= e.expires) return admission::undecided;
+        if (!is_late(e)) return admission::undecided;
         admit_expired(e, after);
         return admission::accepted;
     }
+    bool is_late(node const& e) const noexcept { return time() > e.expires; }
     static std::optional<enqueue_error> settled(std::unique_ptr<node>& task,
                                                 admission result) noexcept {
         if (result != admission::accepted) return reason(result);
