@@ -55,16 +55,18 @@ class dispatcher {
     dispatcher(dispatcher const&) = delete;
     dispatcher& operator=(dispatcher const&) = delete;
 
-    // Refuses new tasks, and ends when those that were accepted have.
+    // Refuses new tasks, and ends when those that were accepted have. One that is stopped before
+    // can be repeated.
     rondo::task<void> drain() {
         from_.close_drain();
-        for (auto& lane : lanes_) (void)co_await lane.join();
-        lanes_.clear();
+        while (!lanes_.empty()) {
+            (void)co_await lanes_.back().join();
+            lanes_.pop_back();
+        }
     }
     void blocking_drain() {
         from_.close_drain();
-        for (auto& lane : lanes_) (void)lane.blocking_join();
-        lanes_.clear();
+        for (; !lanes_.empty(); lanes_.pop_back()) (void)lanes_.back().blocking_join();
     }
 
     // Closes the scheduler immediately and asks what runs to stop; drain() waits for it.

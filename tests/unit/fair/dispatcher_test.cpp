@@ -15,6 +15,7 @@
 #include "rondo/core/run_loop.hpp"
 #include "rondo/core/spawn.hpp"
 #include "rondo/core/this_task.hpp"
+#include "rondo/core/with_timeout.hpp"
 #include "support/manual_loop.hpp"
 
 namespace rondo::fair {
@@ -96,6 +97,28 @@ TEST(FairDispatcher, ADrainRunsWhatWasAcceptedFirst) {
     loop.advance(30ms);
     EXPECT_TRUE(ended.ended());
     EXPECT_EQ(done, (std::vector{1, 2, 3}));
+}
+
+TEST(FairDispatcher, ADrainThatWasGivenUpCanBeRepeated) {
+    manual_loop loop;
+    numbers q{on(loop)};
+    runs d{q, loop, 2, [](numbers::task t) -> rondo::task<void> {
+               clock::duration const takes = t.payload == 1 ? clock::duration{1ms} : 1h;
+               co_await sleep_for(takes);
+           }};
+    for (int i : {1, 2}) EXPECT_TRUE(q.enqueue("a", i));
+    auto patient = spawn(loop, with_timeout(d.drain(), 1s));
+    loop.run_ready();
+    loop.advance(1s);
+    EXPECT_FALSE(patient.blocking_join().value()) << "it was given up";
+    EXPECT_EQ(d.completed(), 1U) << "one lane has ended, the other works";
+    d.request_stop();
+    auto again = spawn(loop, d.drain());
+    loop.run_ready();
+    EXPECT_TRUE(again.ended());
+    auto once_more = spawn(loop, d.drain());
+    loop.run_ready();
+    EXPECT_TRUE(once_more.ended());
 }
 
 TEST(FairDispatcher, AStopReturnsWhatIsQueuedAndStopsWhatRuns) {
