@@ -40,7 +40,7 @@ void ranking::find_least() noexcept {
 void ranking::pass_time(time_point now) noexcept {
     std::chrono::duration<double> const since = now - step_at_ + step;
     worth_ *= std::exp2(since / served_half_life);
-    step_at_ = now + step;
+    step_at_ = later(now, step);
     if (worth_ < most_worth) return;
     ++epoch_;  // what tenants outside of the table have is too long ago to matter
     for (std::size_t i = 0; i < size_; ++i) {

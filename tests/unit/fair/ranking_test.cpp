@@ -56,6 +56,19 @@ TEST(FairTop, WhatIsNotDeliveredDoesNotCount) {
     EXPECT_EQ(top.first[0].tenant, 2U);
 }
 
+TEST(FairTop, AfterTheEndOfTimeWhatIsServedStillCounts) {
+    manual_loop loop;
+    queue q{timed(loop)};
+    visit(q, 1, 10);
+    ASSERT_TRUE(q.enqueue(1, 0, {.deadline = loop.now() + 1h}));
+    EXPECT_EQ(q.advance(time_point::max()), 1U);
+    for (int i = 0; i < 100; ++i) visit(q, 2, 5);
+    auto const top = q.top(2);
+    ASSERT_FALSE(top.first.empty());
+    EXPECT_EQ(top.first[0].tenant, 2U);
+    EXPECT_EQ(top.first[0].cost, 500);
+}
+
 TEST(FairTop, WhatWasServedCountsForHalfAfterEachHalfLife) {
     manual_loop loop;
     queue q{timed(loop)};

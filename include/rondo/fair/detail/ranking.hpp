@@ -29,7 +29,7 @@ class ranking {
         tenant* gone = nullptr;  // and this one has left it
     };
 
-    explicit ranking(time_point now) noexcept : step_at_(now + step) {}
+    explicit ranking(time_point now) noexcept : step_at_(later(now, step)) {}
 
     change served(tenant& t, std::uint64_t cost, time_point now) noexcept {
         pass(now);
@@ -42,7 +42,7 @@ class ranking {
     }
 
     void pass(time_point now) noexcept {
-        if (now >= step_at_) pass_time(now);
+        if (now > step_at_) pass_time(now);  // at the end of time it is not
     }
     // Who is in the table, in no order.
     std::size_t size() const noexcept { return size_; }
