@@ -1,6 +1,6 @@
 // scheduler.hpp: tasks of many tenants, handed to consumers in turn.
 //
-//   fair::scheduler<request, std::string> queue{{.max_global = 10'000, .quantum = 4}};
+//   fair::scheduler<request, std::string> queue{{{.max_global = 10'000, .quantum = 4}}};
 //   auto accepted = queue.enqueue("acme", request, {.cost = 3, .deadline = in_a_second});
 //   while (auto next = co_await queue.dequeue()) serve(next->tenant, next->payload);
 //
@@ -91,11 +91,9 @@ class scheduler {
     std::expected<handle, refused<T>> enqueue_with_handle(Key tenant, T payload,
                                                           terms const& t = {}) {
         auto fresh = shared::make(std::move(tenant), std::move(payload), t);
-        handle const name = store_.reserve_handle();
-        auto const why = store_.enqueue(fresh, name);
-        if (!why) return name;
-        store_.release_handle(name);
-        return std::unexpected{refuse(*why, *fresh)};
+        auto const name = store_.enqueue_with_handle(fresh);
+        if (name) return *name;
+        return std::unexpected{refuse(name.error(), *fresh)};
     }
     cancel_result cancel(handle h) noexcept { return store_.cancel(h); }
 

@@ -388,6 +388,22 @@ TEST(FairScheduler, AHandleOfATaskThatHasGoneDoesNotCancelAnother) {
     EXPECT_EQ(s.try_dequeue()->payload, 2);
 }
 
+// (What can be told apart of two tables of handles: how often their slots were used.)
+TEST(FairScheduler, AHandleThatCameToNothingIsUsedAgain) {
+    auto c = config<std::string>{};
+    c.entitlement_of = [](std::string const& tenant) -> entitlement {
+        if (tenant == "unknown") throw std::out_of_range{"no such tenant"};
+        return {};
+    };
+    numbers throws{c};
+    numbers cancels{c};
+    for (int i = 0; i < 3; ++i) {
+        EXPECT_THROW((void)throws.enqueue_with_handle("unknown", i), std::out_of_range);
+        EXPECT_EQ(cancels.cancel(*cancels.enqueue_with_handle("a", i)), cancel_result::cancelled);
+    }
+    EXPECT_EQ(*throws.enqueue_with_handle("a", 3), *cancels.enqueue_with_handle("a", 3));
+}
+
 TEST(FairScheduler, ATaskInTheHandsOfAConsumerIsNotCancelled) {
     manual_loop loop;
     numbers s{on(loop)};

@@ -72,6 +72,12 @@ class store final : public engine {
             tenants_.make(e.key, hash, fresh);
         }
     }
+    // The same, with something to cancel it by.
+    std::expected<handle, enqueue_error> enqueue_with_handle(std::unique_ptr<node>& task) {
+        reserved_handle name{*this};
+        if (auto const why = enqueue(task, name.get())) return std::unexpected{*why};
+        return name.keep();
+    }
     // The same for who holds the tenant; lets go of it when it is decided.
     std::optional<enqueue_error> enqueue_held(std::unique_ptr<node>& task,
                                               tenant_node*& t) noexcept {
@@ -163,6 +169,27 @@ class store final : public engine {
 
   private:
     using newcomer = roster<Key>::newcomer;
+
+    // Is used again unless it is kept.
+    class reserved_handle {
+      public:
+        explicit reserved_handle(store& s) : of_(s), name_(s.reserve_handle()) {}
+        reserved_handle(reserved_handle const&) = delete;
+        reserved_handle& operator=(reserved_handle const&) = delete;
+        ~reserved_handle() {
+            if (!kept_) of_.release_handle(name_);
+        }
+        handle get() const noexcept { return name_; }
+        handle keep() noexcept {
+            kept_ = true;
+            return name_;
+        }
+
+      private:
+        store& of_;
+        handle name_;
+        bool kept_ = false;
+    };
 
     // Without the lock, of a tenant that is known.
     bool leave(node& e, std::size_t hash, time_point at) noexcept {
