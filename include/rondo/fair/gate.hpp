@@ -210,8 +210,9 @@ class gate<Key>::shared final : public detail::turnstile {
             failure = std::current_exception();
         }
         change(now(), [&] {
+            bool const latest = by == tenants_.entitled();  // else who has changed them tells all
             for (auto const& [t, e] : all) {
-                if (!failure) entitle(*t, e);
+                if (!failure && latest) entitle(*t, e);
                 let_go(*t);
             }
         });

@@ -1,6 +1,7 @@
 // The scheduler explored: hand-off, cancel, stop, close and producers that wait, in one instant.
 // Payloads are blocks of memory: one that is lost is a leak, one that is had twice a double free;
 // their content is a cell: one that is seen too early is a race.
+#include <cstdint>
 #include <memory>
 #include <utility>
 
@@ -255,6 +256,50 @@ TEST(FairModel, RoomThatALoserOfWhenAnyFindsGoesToAnother) {
         loop.run_ready();
         produces.join();
         RONDO_CHECK_EXPECT(loses.ended() && *q.try_dequeue()->payload == 2);
+    });
+}
+
+handle put(queue& q, int tenant, std::uint64_t cost) {
+    return *q.enqueue_with_handle(tenant, pack(tenant), {.cost = cost});
+}
+
+// Which of two tenants that have costs of 6 and 1 queued goes for a third one: who has more for its
+// weight.
+int who_is_evicted(queue& q, int const& evicted) {
+    for (handle const h : {put(q, 1, 6), put(q, 2, 1), put(q, 3, 1)}) (void)q.cancel(h);
+    return evicted;
+}
+
+// Whatever two threads make of the weight of the first: it is the same when it comes back.
+template <class Change, class Other>
+void change_its_weight(Change one, Other another) {
+    int evicted = 0;
+    config<int> c = room_for(2);
+    c.when_full = backpressure::evict_longest;
+    queue q{c, [&](disposition how, queue::task const& t) {
+                if (how == disposition::evicted) evicted = t.tenant;
+            }};
+    handle const stays = put(q, 1, 1);
+    thread other{[&] { another(q); }};
+    one(q);
+    other.join();
+    (void)q.cancel(stays);
+    int const now = who_is_evicted(q, evicted);
+    RONDO_CHECK_EXPECT(q.stats().tenants_known == 1);  // the third: the first is made anew
+    RONDO_CHECK_EXPECT(who_is_evicted(q, evicted) == now);
+}
+
+TEST(FairModel, OfTwoWeightsSetAtOnceOneHoldsForATenantAndForItsReturn) {
+    EXPECT_HOLDS([] {
+        change_its_weight([](queue& q) { q.set_weight(1, 5); },
+                          [](queue& q) { q.set_weight(1, 7); });
+    });
+}
+
+TEST(FairModel, AWeightIsSetOrClearedForATenantAndForItsReturn) {
+    EXPECT_HOLDS([] {
+        change_its_weight([](queue& q) { q.clear_weight(1); },
+                          [](queue& q) { q.set_weight(1, 7); });
     });
 }
 

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <initializer_list>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -63,6 +64,19 @@ class GateTest : public testing::Test {
             enter(g, v, cost).detach();
         }
         return all;
+    }
+    // Whoever is let in goes, until so many have come.
+    void come_and_go(std::initializer_list<std::vector<visit>*> lines, std::size_t visits) {
+        while (order.size() < visits) {
+            std::size_t const before = order.size();
+            loop.run_ready();
+            ASSERT_GT(order.size(), before);
+            for (auto* const all : lines) {
+                for (visit& v : *all) {
+                    if (v.in()) (*v.got)->release();
+                }
+            }
+        }
     }
     gate_config<int> at_the_loop(gate_config<int> c) {
         c.time = &loop.timers();

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <map>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
@@ -251,6 +252,22 @@ TEST(FairShares, WeightsAreSetByTableByFunctionAndByHand) {
 TEST(FairShares, AWeightThatWasSetHoldsForATenantThatComesLater) {
     queue q{ample(1)};
     q.set_weight(1, 3);
+    fill(q, 1, 1'000);
+    fill(q, 2, 1'000);
+    EXPECT_NEAR(static_cast<double>(serve(q, 400)[1]), 300, 4);
+}
+
+TEST(FairShares, AWeightStaysIfTheFunctionThatGivesTheUsualOneThrows) {
+    bool knows = false;
+    auto c = ample(1);
+    c.entitlement_of = [&knows](std::uint64_t) -> entitlement {
+        if (!knows) throw std::runtime_error{"not now"};
+        return {};
+    };
+    queue q{std::move(c)};
+    q.set_weight(1, 3);
+    EXPECT_THROW(q.clear_weight(1), std::runtime_error);
+    knows = true;
     fill(q, 1, 1'000);
     fill(q, 2, 1'000);
     EXPECT_NEAR(static_cast<double>(serve(q, 400)[1]), 300, 4);

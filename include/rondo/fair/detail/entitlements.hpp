@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -33,11 +34,24 @@ class entitlements {
     entitlement of(Key const& key, bool weights_set = true) const {
         entitlement e = configured(key);
         if (!e.when_full) e.when_full = otherwise_.when_full;
-        if (!weights_set) return e;
+        if (weights_set) e.weight = weight_set(key).value_or(e.weight);
+        return e;
+    }
+    // The same without what was set.
+    entitlement configured(Key const& key) const {
+        if (!known_.empty()) {
+            auto const known = known_.find(key);
+            if (known != known_.end()) return known->second;
+        }
+        if (!function_) return otherwise_;
+        entitlement const e = function_(key);
+        require(validate(e));
+        return e;
+    }
+    std::optional<std::uint32_t> weight_set(Key const& key) const noexcept {
         std::lock_guard const guard{lock_};
         auto const set = weights_.find(key);
-        if (set != weights_.end()) e.weight = set->second;
-        return e;
+        return set == weights_.end() ? std::nullopt : std::optional{set->second};
     }
     void set_weight(Key const& key, std::uint32_t weight) {
         require(validate(entitlement{weight, {}}));
@@ -50,17 +64,6 @@ class entitlements {
     }
 
   private:
-    entitlement configured(Key const& key) const {
-        if (!known_.empty()) {
-            auto const known = known_.find(key);
-            if (known != known_.end()) return known->second;
-        }
-        if (!function_) return otherwise_;
-        entitlement const e = function_(key);
-        require(validate(e));
-        return e;
-    }
-
     entitlement otherwise_;
     function function_;
     std::unordered_map<Key, entitlement, key_hash<Key>> known_;

@@ -148,11 +148,12 @@ class store final : public engine {
 
     void set_weight(Key const& key, std::uint32_t weight) {
         tenants_.entitled()->set_weight(key, weight);
-        weight_changed(key, weight);
+        weight_changed(key, std::nullopt);
     }
     void clear_weight(Key const& key) {
+        std::uint32_t const usual = tenants_.entitled()->configured(key).weight;
         tenants_.entitled()->clear_weight(key);
-        weight_changed(key, tenants_.entitled()->of(key).weight);
+        weight_changed(key, usual);
     }
 
     // Keys are copied without the lock, while their tenants are held.
@@ -242,10 +243,15 @@ class store final : public engine {
         if (why == admission::tenant_full) return enqueue_error::rejected_tenant;
         return enqueue_error::closed;
     }
-    void weight_changed(Key const& key, std::uint32_t weight) noexcept {
+    // What is set by now counts, whoever has set it: the last one here agrees with the table. One
+    // whose weight was cleared meanwhile leaves it to who has cleared it.
+    void weight_changed(Key const& key, std::optional<std::uint32_t> otherwise) noexcept {
         change(now(), [&](aftermath&) {
             tenants_.changed();
-            if (tenant_node* const t = tenants_.find(key)) reweigh(*t, weight);
+            tenant_node* const t = tenants_.find(key);
+            if (t == nullptr) return;
+            auto const set = tenants_.entitled()->weight_set(key);
+            if (set || otherwise) reweigh(*t, set ? *set : *otherwise);
         });
     }
 
