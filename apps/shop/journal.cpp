@@ -2,6 +2,7 @@
 
 #include <openssl/evp.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -50,6 +51,13 @@ std::vector<cluster::take> from_blob(std::string_view text) {
     }
     auto const read = unpack<cup>(bytes);
     return read ? read->takes : std::vector<cluster::take>{};
+}
+
+// The columns of journalled, in their order, from this one on.
+journalled state_in(cluster::rows const& r, int first) {
+    return {step_of(r.text(first)), static_cast<std::uint64_t>(r.number(first + 1)),
+            static_cast<std::uint32_t>(r.number(first + 2)), from_blob(r.text(first + 3)),
+            r.text(first + 4)};
 }
 
 }  // namespace
@@ -112,20 +120,34 @@ std::expected<journalled, journal::refused> journal::line(std::uint32_t number,
             id_, number);
         if (r.next()) {
             if (r.text(0) != digest) return std::unexpected{refused::changed};
-            return journalled{step_of(r.text(1)), static_cast<std::uint64_t>(r.number(2)),
-                              static_cast<std::uint32_t>(r.number(3)), from_blob(r.text(4)),
-                              r.text(5)};
+            return state_in(r, 1);
         }
     }
     database_.run("INSERT INTO lines VALUES (?, ?, ?, 'read', 0, 0, '', '')", id_, number, digest);
     return journalled{};
 }
 
-void journal::write(std::uint32_t line, journalled const& now) {
+std::vector<journal::open_line> journal::left_behind(std::span<order_line const> lines) {
+    std::vector<open_line> all;
+    cluster::rows r = database_.ask(
+        "SELECT journal, line, digest, step, attempt, robot, takes, outcome FROM lines "
+        "WHERE step <> 'done' ORDER BY journal, line");
+    while (r.next()) {
+        auto const number = static_cast<std::uint32_t>(r.number(1));
+        auto const at = std::ranges::find(lines, number, &order_line::number);
+        bool const goes_on =
+            r.text(0) == id_ && at != lines.end() && at->read && r.text(2) == digest_of(at->text);
+        if (!goes_on) all.push_back({r.text(0), number, state_in(r, 3)});
+    }
+    return all;
+}
+
+void journal::write(open_line const& now) {
+    journalled const& s = now.state;
     database_.run(
         "UPDATE lines SET step = ?, attempt = ?, robot = ?, takes = ?, outcome = ? "
         "WHERE journal = ? AND line = ?",
-        to_text(now.at), now.attempt, now.robot, to_blob(now.takes), now.outcome, id_, line);
+        to_text(s.at), s.attempt, s.robot, to_blob(s.takes), s.outcome, now.journal, now.number);
 }
 
 void journal::write_waste(std::string_view oid, std::uint64_t attempt, std::string_view reason) {

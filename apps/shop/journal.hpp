@@ -6,6 +6,8 @@
 // Identity       a file has a journal id from the first time it is opened; with the number of a
 //                line that is the order's name everywhere. The digest of each line is kept: one
 //                that has changed is an error, those that were appended are new orders.
+// Left behind    an order that was begun, and whose line the file has no more as it was read: it
+//                has to be ended without knowing what it was.
 // Storage        a failure is final, as in cluster/database.hpp: end the process.
 #pragma once
 
@@ -13,6 +15,7 @@
 #include <expected>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -65,8 +68,18 @@ class journal {
     enum class refused : std::uint8_t { changed };
     std::expected<journalled, refused> line(std::uint32_t number, std::string_view text);
 
+    // An order that has not come to its end.
+    struct open_line {
+        std::string journal;  // the id of its file
+        std::uint32_t number = 0;
+        journalled state;
+    };
+    // Those of other files, and those of this one that are not among its lines as they were read.
+    std::vector<open_line> left_behind(std::span<order_line const> lines);
+
     // Writes a step; it is durable when this returns, unless failed().
-    void write(std::uint32_t line, journalled const& now);
+    void write(std::uint32_t line, journalled const& now) { write({id_, line, now}); }
+    void write(open_line const& now);
     // A cup that nobody will have.
     void write_waste(std::string_view oid, std::uint64_t attempt, std::string_view reason);
 

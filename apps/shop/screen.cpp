@@ -7,6 +7,8 @@
 #include "screen.hpp"
 
 #include <chrono>
+#include <iterator>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
@@ -28,6 +30,14 @@ using cluster::answer;
 using cluster::message;
 using cluster::standing;
 
+// As the journal has it.
+std::string outcome_of(std::optional<ending> const& e) {
+    std::string const reason = e ? e->reason : "refused";
+    if (e && e->at == standing::delivered) return "delivered";
+    if (e && e->at == standing::refunded) return "refunded: " + reason;
+    return "aborted: " + reason;
+}
+
 class screen {
   public:
     screen(place const& here, screen_options const& chosen, journal& book)
@@ -48,6 +58,7 @@ class screen {
         auto receiving = spawn(*here_.where, me_.run());
         auto electing = spawn(*here_.where, election_.run());
         auto leading = spawn(*here_.where, lead_when_elected());
+        co_await end_what_is_left_behind();
         for (order_line const& line : options_.orders) {
             co_await serve_customer(&line);
         }
@@ -166,6 +177,33 @@ class screen {
     void write(order_line const& line, journalled const& state) {
         journal_.write(line.number, state);
         if (journal_.failed()) here_.fail(journal_.failure());
+    }
+
+    // An order whose line is not there any more, or not as it was read, cannot be gone on with:
+    // what it was is not in the journal. It is aborted, or refunded if it was charged.
+    task<void> end_what_is_left_behind() {
+        std::vector<journal::open_line> left = journal_.left_behind(options_.orders);
+        if (journal_.failed()) here_.fail(journal_.failure());
+        for (journal::open_line& l : left) co_await cancel(&l);
+    }
+
+    task<void> cancel(journal::open_line* left) {
+        std::string const reason = "its line is gone";
+        order_id const oid = make_order_id(options_.number, left->journal, left->number);
+        std::vector<std::byte> const body = pack(cancellation{oid, reason, true});
+        answer const a = co_await ask_gateway(request::cancel, body);
+        journalled& state = left->state;
+        state.outcome = outcome_of(unpack<ending>(a.body));
+        bool const has_cup = state.at >= step::ready && state.outcome != "delivered";
+        if (has_cup) {
+            journal_.write_waste(oid, state.attempt, reason);
+            co_await discard(oid, state);
+        }
+        state.at = step::done;
+        journal_.write(*left);
+        if (journal_.failed()) here_.fail(journal_.failure());
+        here_.log->warn("{}: {}", oid, state.outcome);
+        count(state.outcome);
     }
 
     task<void> serve_customer(order_line const* line) {
@@ -355,30 +393,55 @@ class screen {
 
     // --- the end ---
 
+    // Until all screens are at their ends. One that is gone may have left an order open, which
+    // whoever leads takes over: then until the ledger has none of it.
     task<void> wait_for_others() {
         environment const& env = co_await this_environment();
-        std::vector<std::byte> const nothing;
-        std::set<std::uint32_t> waits{options_.screens.begin(), options_.screens.end()};
-        waits.erase(options_.number);
-        std::map<std::uint32_t, time_point> heard;
-        time_point const begun = env.timers().now();
-        while (!waits.empty()) {
-            std::set<std::uint32_t> const asked = waits;
-            for (std::uint32_t const s : asked) {
-                auto const a = co_await me_.ask(here_.address_of(screen_id(s)),
-                                                type(request::keepalive), nothing, 500ms);
-                if (a) heard[s] = env.timers().now();
-                std::optional<presence> p;
-                if (a) p = unpack<presence>(a->body);
-                auto const at = heard.find(s);
-                time_point const last = at == heard.end() ? begun : at->second;
-                bool const gone = env.timers().now() - last > options_.patience.screen_gone;
-                if ((p && p->done) || gone) waits.erase(s);
-            }
+        std::map<std::uint32_t, time_point> heard;  // of those that are not at their ends
+        for (std::uint32_t const s : options_.screens) heard[s] = env.timers().now();
+        heard.erase(options_.number);
+        std::set<std::uint32_t> gone;  // of these
+        while (!heard.empty()) {
+            co_await look_at_others(&heard, &gone);
+            bool over = gone.size() == heard.size();
+            if (over && !gone.empty()) over = co_await has_no_order_of(&gone);
+            if (over) break;
             co_await sleep_for(300ms);
         }
         here_.log->info("all screens are done");
         co_await sleep_for(options_.patience.farewell);
+    }
+
+    task<void> look_at_others(std::map<std::uint32_t, time_point>* heard,
+                              std::set<std::uint32_t>* gone) {
+        environment const& env = co_await this_environment();
+        std::vector<std::byte> const nothing;
+        for (auto at = heard->begin(); at != heard->end();) {
+            auto const [s, last] = *at;
+            auto const a = co_await me_.ask(here_.address_of(screen_id(s)),
+                                            type(request::keepalive), nothing, 500ms);
+            std::optional<presence> p;
+            if (a) p = unpack<presence>(a->body);
+            if (a) {
+                at->second = env.timers().now();
+                gone->erase(s);
+            } else if (env.timers().now() - last > options_.patience.screen_gone) {
+                if (gone->insert(s).second) here_.log->warn("screen {} is gone", s);
+            }
+            at = p && p->done ? heard->erase(at) : std::next(at);
+        }
+    }
+
+    task<bool> has_no_order_of(std::set<std::uint32_t> const* screens) {
+        std::vector<std::byte> const nothing;
+        answer const a = co_await ask_gateway(request::remains, nothing);
+        auto const known = unpack<remaining>(a.body);
+        if (!known) co_return false;
+        for (order_id const& oid : known->unresolved) {
+            auto const s = screen_of(oid);
+            if (s && screens->contains(*s)) co_return false;
+        }
+        co_return true;
     }
 
     place const& here_;

@@ -8,7 +8,10 @@
 // Leading        the screen with the highest number leads (cluster/election.hpp). The order of a
 //                screen that becomes leader goes on: it orders from itself as from any other.
 // End            at the end of its file a screen stays, as a peer or as the leader, until all
-//                screens are at their ends. One that has not answered for long counts as gone.
+//                screens are at their ends. One that has not answered for long counts as gone;
+//                then until the leader has ended what it had begun.
+// Left behind    an order that was begun, and that its file does not have any more as it was read,
+//                is cancelled at the start: aborted, or refunded if it was charged.
 #pragma once
 
 #include <cstdint>

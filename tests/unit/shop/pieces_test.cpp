@@ -168,6 +168,35 @@ TEST(ShopJournal, RemembersEachStepOverRestarts) {
     EXPECT_EQ(other.line(1, "another").value().at, step::read);
 }
 
+TEST(ShopJournal, KnowsTheOrdersThatItsFileHasNoMoreAsTheyWere) {
+    scratch_directory const in;
+    std::string const file = in.path() / "screen-1.db";
+    auto const line = [](std::uint32_t number, std::string const& text) {
+        return order_line{number, text, order{"1", "4242", {{"lemon", 1}}}};
+    };
+    {
+        journal other = journal::open(file, "others.jsonl", "bbbb").value();
+        (void)other.line(1, "of another file");
+    }
+    journal j = journal::open(file, "orders.jsonl", "aaaa").value();
+    for (std::uint32_t n = 1; n <= 5; ++n) (void)j.line(n, "text " + std::to_string(n));
+    journalled const charged{step::committed, 65536, 2, {{"lemon", 250, 3, 9}}, ""};
+    j.write(2, charged);
+    j.write(5, {step::done, 0, 0, {}, "delivered"});
+    std::vector<order_line> lines{line(1, "text 1"), line(2, "changed"), line(3, "text 3")};
+    lines[2].read = std::unexpected{"no order any more"};
+    std::string found;
+    for (journal::open_line& l : j.left_behind(lines)) {
+        found += l.journal + "-" + std::to_string(l.number) + " ";
+        if (l.number == 2) EXPECT_EQ(l.state, charged);
+        l.state.at = step::done;
+        j.write(l);
+    }
+    EXPECT_EQ(found, "aaaa-2 aaaa-3 aaaa-4 bbbb-1 ");
+    EXPECT_TRUE(j.left_behind(lines).empty());
+    EXPECT_EQ(j.left_behind({}).size(), 1U);  // what was there so far
+}
+
 TEST(ShopJournal, AnEpochIsKept) {
     scratch_directory const in;
     std::string const file = in.path() / "robot-1.db";

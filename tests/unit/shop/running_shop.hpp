@@ -98,6 +98,12 @@ class running_shop {
         ledger_summary const s = ledger();
         return s.delivered + s.aborted + s.refunded;
     }
+    // Of all flavours, in grams.
+    std::int64_t sold() const {
+        std::int64_t sum = 0;
+        for (flavour_level const& f : ledger().stock) sum += f.committed;
+        return sum;
+    }
     bool until_ended(std::int64_t orders) const {
         return until([&] { return ended() >= orders; });
     }
