@@ -30,7 +30,8 @@ void log_failure(spdlog::logger& log, std::exception_ptr thrown) {
 
 }  // namespace
 
-front::front(runtime& rt, std::shared_ptr<route_table> routes, std::shared_ptr<spdlog::logger> log)
+front::front(runtime& rt, std::shared_ptr<route_table> routes, http::open_doors doors,
+             std::shared_ptr<spdlog::logger> log)
     : rt_(rt), routes_(std::move(routes)), slots_(rt.workers()) {
     for (slot& s : slots_) s.now = share_of(routes_);
     http::server_options o = options_for(routes_->made_from());
@@ -39,6 +40,8 @@ front::front(runtime& rt, std::shared_ptr<route_table> routes, std::shared_ptr<s
     };
     server_ = std::make_unique<http::server>(
         rt, std::move(o), [this](http::exchange* x) { return answer(&slots_[x->worker()], x); });
+    (void)server_->start();  // without an address there is nothing that could fail
+    rt.block_on(server_->replace_doors(std::move(doors)));
 }
 
 // With a count of its own.
@@ -56,20 +59,9 @@ task<void> front::take(slot* at, share next) {
     co_return;
 }
 
-std::expected<void, std::string> front::start(std::vector<door> doors) {
-    auto const started = server_->start();
-    if (started) {
-        auto const opened = rt_.block_on(server_->replace_doors(std::move(doors)));
-        if (opened) return {};
-        return std::unexpected{opened.error().reason};
-    }
-    return std::unexpected{started.error().reason};
-}
-
-task<std::expected<void, std::string>> front::change(std::shared_ptr<route_table> routes,
-                                                     std::vector<door> doors) {
-    auto opened = co_await server_->replace_doors(std::move(doors));
-    if (!opened) co_return std::unexpected{std::move(opened.error().reason)};
+task<void> front::change(std::shared_ptr<route_table> routes, http::open_doors doors) {
+    auto opened = server_->replace_doors(std::move(doors));
+    co_await std::move(opened);
     co_await server_->adjust(options_for(routes->made_from()));
     for (std::size_t i = 0; i < slots_.size(); ++i) {
         auto there = rt_.spawn_pinned_to(i, take(&slots_[i], share_of(routes)));
@@ -77,7 +69,6 @@ task<std::expected<void, std::string>> front::change(std::shared_ptr<route_table
     }
     std::lock_guard const guard{lock_};
     routes_ = std::move(routes);
-    co_return std::expected<void, std::string>{};
 }
 
 std::shared_ptr<route_table> front::routes() const {

@@ -4,16 +4,14 @@
 // worker has a share of its own in the table, so that a request counts nothing that another worker
 // counts too.
 //
-// Thread safety  start(), change() and stop() one at a time; the figures by any thread.
+// Thread safety  change() and stop() one at a time; the figures by any thread.
 // Lifetime       its end waits, so it is for plain threads.
 #pragma once
 
 #include <spdlog/logger.h>
 
-#include <expected>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <vector>
 
 #include "rondo/exec/runtime.hpp"
@@ -24,16 +22,12 @@ namespace rondo::gateway {
 
 class front {
   public:
-    using door = http::server_options::door;
+    // It runs, and accepts there.
+    front(runtime& rt, std::shared_ptr<route_table> routes, http::open_doors doors,
+          std::shared_ptr<spdlog::logger> log);
 
-    front(runtime& rt, std::shared_ptr<route_table> routes, std::shared_ptr<spdlog::logger> log);
-
-    // `doors` listen already.
-    std::expected<void, std::string> start(std::vector<door> doors);
-    // Requests that begin from now on have these routes, limits and doors. It fails only if the
-    // system has no descriptors left; then nothing has changed.
-    task<std::expected<void, std::string>> change(std::shared_ptr<route_table> routes,
-                                                  std::vector<door> doors);
+    // Requests that begin from now on have these routes and limits, and come by these doors.
+    task<void> change(std::shared_ptr<route_table> routes, http::open_doors doors);
 
     std::shared_ptr<route_table> routes() const;
     http::server& server() noexcept { return *server_; }

@@ -1,8 +1,9 @@
 // A reload
 //   R1  routes, certificates, names: a table for each server; fails without a trace
-//   R2  addresses: those that are open already are taken over, the others are bound; if one cannot
-//       be, those that were are closed again
-//   R3  servers that are new start; those that stay change; those that are gone begin to end
+//   R2  addresses: those that are open already are taken over, the others are bound; for each of
+//       them a door is opened. If one cannot be, those that were are closed again
+//   R3  servers that are new start; those that stay change; those that are gone begin to end.
+//       Nothing of it can fail
 //   R4  what nobody uses any more is freed: what ended since the last time. Only here and in
 //       stop(), as the end of a client or server waits.
 #include "gateway.hpp"
@@ -43,12 +44,17 @@ struct running_server {
     listeners at;
 };
 
-std::vector<http::server_options::door> doors_of(
-    listeners const& at, std::shared_ptr<boost::asio::ssl::context> const& tls,
+// Which accept what comes to these addresses.
+std::expected<http::open_doors, diagnostic> open_doors(
+    runtime& rt, listeners const& at, std::shared_ptr<boost::asio::ssl::context> const& tls = {},
     std::vector<http::network> const& proxies = {}) {
     std::vector<http::server_options::door> all;
     for (auto const& l : at) all.push_back({l->asked_for(), tls, l->descriptor(), proxies});
-    return all;
+    auto opened = http::open_doors::at(rt, all);
+    if (opened) return *std::move(opened);
+    http::listen_error const& e = opened.error();
+    return std::unexpected{
+        diagnostic{{}, "cannot accept at " + to_string(e.address) + ": " + e.reason, ""}};
 }
 
 // Addresses that are open: each is taken once.
@@ -82,9 +88,15 @@ struct gateway::state {
     using fronts = std::vector<std::shared_ptr<front>>;
     // What a configuration needs, before anything is changed.
     struct plan {
-        tables routes;
-        std::vector<listeners> at;  // of each server
+        struct server {
+            std::shared_ptr<route_table> routes;
+            listeners at = {};
+            http::open_doors doors = {};
+            std::shared_ptr<front> same = {};  // null: it is new
+        };
+        std::vector<server> servers;
         listeners admin_at;
+        http::open_doors admin_doors;
     };
 
     state(config c, std::shared_ptr<spdlog::logger> l, name_service n)
@@ -97,9 +109,9 @@ struct gateway::state {
     reception receive_by(config const& c);
     std::expected<tables, std::vector<diagnostic>> open_routes(config const& c, resolver const& by);
     std::expected<plan, diagnostic> bind(config const& c, tables routes);
-    std::optional<std::size_t> same_as(listeners const& at, std::vector<bool> const& taken) const;
-    std::expected<void, std::string> apply(plan p, config const& c);
-    std::expected<void, std::string> apply_admin(listeners at, config const& c);
+    std::shared_ptr<front> same_as(listeners const& at, plan const& so_far) const;
+    void apply(plan p, config const& c);
+    void apply_admin(listeners at, http::open_doors doors, config const& c);
     std::expected<void, std::vector<diagnostic>> change_to(config const& c, resolver const& by);
     tables current_routes() const;
     bool follow_names();
@@ -183,7 +195,6 @@ auto gateway::state::open_routes(config const& c, resolver const& by)
 
 auto gateway::state::bind(config const& c, tables routes) -> std::expected<plan, diagnostic> {
     plan p;
-    p.routes = std::move(routes);
     open_addresses open;
     for (running_server const& s : servers) open.add(s.at);
     open.add(admin_at);
@@ -201,70 +212,72 @@ auto gateway::state::bind(config const& c, tables routes) -> std::expected<plan,
         }
         return std::nullopt;
     };
-    for (server_config const& s : c.servers) {
-        if (auto wrong = take(s.listen, p.at.emplace_back())) return std::unexpected{*wrong};
+    for (auto& table : routes) {
+        plan::server s{.routes = std::move(table)};
+        server_config const& from = s.routes->made_from();
+        if (auto wrong = take(from.listen, s.at)) return std::unexpected{*wrong};
+        auto doors = open_doors(rt, s.at, s.routes->tls(), from.proxies);
+        if (!doors) return std::unexpected{std::move(doors.error())};
+        s.doors = *std::move(doors);
+        s.same = same_as(s.at, p);
+        p.servers.push_back(std::move(s));
     }
     if (c.admin) {
         if (auto wrong = take(c.admin->listen, p.admin_at)) return std::unexpected{*wrong};
+        auto doors = open_doors(rt, p.admin_at);
+        if (!doors) return std::unexpected{std::move(doors.error())};
+        p.admin_doors = *std::move(doors);
     }
     return p;
 }
 
-// --- R3 ----------------------------------------------------------------------------------------
-
-std::optional<std::size_t> gateway::state::same_as(listeners const& at,
-                                                   std::vector<bool> const& taken) const {
-    for (std::size_t i = 0; i < servers.size(); ++i) {
-        if (!taken[i] && share_an_address(at, servers[i].at)) return i;
+std::shared_ptr<front> gateway::state::same_as(listeners const& at, plan const& so_far) const {
+    for (running_server const& s : servers) {
+        bool const free = std::ranges::count(so_far.servers, s.in_front, &plan::server::same) == 0;
+        if (free && share_an_address(at, s.at)) return s.in_front;
     }
-    return std::nullopt;
+    return nullptr;
 }
 
-std::expected<void, std::string> gateway::state::apply(plan p, config const& c) {
-    auto const line = p.routes.empty() ? nullptr : p.routes.front()->through().turns;
+// --- R3 ----------------------------------------------------------------------------------------
+
+void gateway::state::apply(plan p, config const& c) {
+    auto const line = p.servers.empty() ? nullptr : p.servers.front().routes->through().turns;
     if (line != nullptr && line == turns) line->reconfigure(*c.admission);
-    {
-        std::lock_guard const guard{lock};
-        turns = line;
-    }
     std::vector<running_server> next;
-    std::vector<bool> stays(servers.size(), false);
-    for (std::size_t i = 0; i < p.routes.size(); ++i) {
-        auto doors = doors_of(p.at[i], p.routes[i]->tls(), p.routes[i]->made_from().proxies);
-        auto const same = same_as(p.at[i], stays);
-        std::shared_ptr<front> f;
-        if (same) {
-            stays[*same] = true;
-            f = servers[*same].in_front;
-            retired.push_back(f->routes());
-            auto const changed = rt.block_on(f->change(p.routes[i], std::move(doors)));
-            if (!changed) return changed;
-        } else {
-            f = std::make_shared<front>(rt, p.routes[i], log);
-            auto const started = f->start(std::move(doors));
-            if (!started) return started;
-        }
-        next.push_back({std::move(f), p.at[i]});
+    for (plan::server& s : p.servers) {
+        auto f = s.same;
+        if (f == nullptr) f = std::make_shared<front>(rt, s.routes, std::move(s.doors), log);
+        next.push_back({std::move(f), std::move(s.at)});
     }
     std::vector<running_server> before;
     {
         std::lock_guard const guard{lock};
+        turns = line;
         before = std::exchange(servers, std::move(next));
     }
-    for (std::size_t i = 0; i < before.size(); ++i) {
-        if (!stays[i]) start_leaving(before[i].in_front);
+    // An address that is gone is closed by the last who accepts there, when its queue is empty.
+    for (running_server& s : before) s.at.clear();
+    for (plan::server& s : p.servers) {
+        if (s.same == nullptr) continue;
+        retired.push_back(s.same->routes());
+        rt.block_on(s.same->change(s.routes, std::move(s.doors)));
     }
-    return apply_admin(std::move(p.admin_at), c);
+    for (running_server const& s : before) {
+        bool const stays = std::ranges::count(servers, s.in_front, &running_server::in_front) != 0;
+        if (!stays) start_leaving(s.in_front);
+    }
+    apply_admin(std::move(p.admin_at), std::move(p.admin_doors), c);
 }
 
-std::expected<void, std::string> gateway::state::apply_admin(listeners at, config const& c) {
+void gateway::state::apply_admin(listeners at, http::open_doors doors, config const& c) {
     desk.ask_for(c.admin ? c.admin->token : std::string{});
-    auto doors = doors_of(at, nullptr);
-    if (at.empty() && admin_server) {
+    admin_at = std::move(at);
+    if (admin_at.empty() && admin_server) {
         // Who asked for this reload gets an answer before it ends.
         departures.push_back(rt.spawn(leave(admin_server.get(), c.shutdown_grace)));
         admins_before.push_back(std::move(admin_server));
-    } else if (!at.empty()) {
+    } else if (!admin_at.empty()) {
         if (!admin_server) {
             http::server_options o;
             o.max_connections = most_operators;
@@ -272,13 +285,9 @@ std::expected<void, std::string> gateway::state::apply_admin(listeners at, confi
                 rt, std::move(o), [this](http::exchange* x) { return desk.answer(x); });
             (void)admin_server->start();
         }
-        auto const opened = rt.block_on(admin_server->replace_doors(std::move(doors)));
-        if (!opened) return std::unexpected{opened.error().reason};
+        rt.block_on(admin_server->replace_doors(std::move(doors)));
         if (!watching) watching = rt.spawn(watcher.run());
     }
-    std::lock_guard const guard{lock};
-    admin_at = std::move(at);
-    return {};
 }
 
 void gateway::state::start_leaving(std::shared_ptr<front> const& f) {
@@ -312,8 +321,7 @@ std::expected<void, std::vector<diagnostic>> gateway::state::change_to(config co
     if (!routes) return std::unexpected{std::move(routes.error())};
     auto next = bind(c, *std::move(routes));
     if (!next) return std::unexpected{std::vector{std::move(next.error())}};
-    auto const applied = apply(*std::move(next), c);
-    if (!applied) return std::unexpected{std::vector{diagnostic{{}, applied.error(), ""}}};
+    apply(*std::move(next), c);
     return {};
 }
 
@@ -426,8 +434,7 @@ std::expected<void, std::string> gateway::start() {
     std::lock_guard const guard{state_->control};
     auto plan = state_->bind(state_->settings, std::move(state_->prepared));
     if (!plan) return std::unexpected{std::move(plan.error().problem)};
-    auto applied = state_->apply(*std::move(plan), state_->settings);
-    if (!applied) return applied;
+    state_->apply(*std::move(plan), state_->settings);
     state_->say_where();
     state_->following = state_->rt.spawn(state_->keep_following());
     return {};
@@ -484,6 +491,7 @@ std::size_t gateway::stop() { return state_->end(state_->settings.shutdown_grace
 std::size_t gateway::state::end(clock::duration grace) {
     std::lock_guard const guard{control};
     draining = true;
+    for (running_server& s : servers) s.at.clear();  // closed when their queues are empty
     std::vector<task<std::size_t>> stopping;
     for (auto const& f : all_fronts()) stopping.push_back(f->server().stop(grace));
     std::size_t sum = 0;

@@ -1,10 +1,10 @@
 #include "listening.hpp"
 
-#include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/v6_only.hpp>
 #include <cerrno>
+#include <system_error>
 
 namespace rondo::gateway {
 
@@ -14,20 +14,20 @@ constexpr int backlog = 1024;
 
 }  // namespace
 
+// By hand: an acceptor needs an io_context, which throws if there are no descriptors left.
 std::expected<std::shared_ptr<listening>, std::string> listening::at(endpoint const& where) {
-    namespace net = boost::asio;
-    net::io_context nobody;
-    net::ip::tcp::acceptor a{nobody};
-    boost::system::error_code e;
-    (void)a.open(where.protocol(), e);
-    if (!e) (void)a.set_option(net::socket_base::reuse_address{true}, e);
-    if (!e && where.address().is_v6()) (void)a.set_option(net::ip::v6_only{true}, e);
-    if (!e) (void)a.bind(where, e);
-    if (!e) (void)a.listen(backlog, e);
-    if (e) return std::unexpected{e.message()};
-    int const same = ::fcntl(a.native_handle(), F_DUPFD_CLOEXEC, 0);
-    if (same < 0) return std::unexpected{std::generic_category().message(errno)};
-    return std::shared_ptr<listening>{new listening{where, http::detail::descriptor{same}}};
+    int const kind = SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK;
+    http::detail::descriptor s{::socket(where.protocol().family(), kind, IPPROTO_TCP)};
+    auto const set = [&s](int level, int option) {
+        int const on = 1;
+        return ::setsockopt(s.get(), level, option, &on, sizeof on) == 0;
+    };
+    bool const fine = s && set(SOL_SOCKET, SO_REUSEADDR) &&
+                      (where.address().is_v4() || set(IPPROTO_IPV6, IPV6_V6ONLY)) &&
+                      ::bind(s.get(), where.data(), static_cast<socklen_t>(where.size())) == 0 &&
+                      ::listen(s.get(), backlog) == 0;
+    if (!fine) return std::unexpected{std::generic_category().message(errno)};
+    return std::shared_ptr<listening>{new listening{where, std::move(s)}};
 }
 
 }  // namespace rondo::gateway

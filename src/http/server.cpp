@@ -218,15 +218,71 @@ task<void> add_up(site* s, server::report* sum) {
 
 }  // namespace
 
+// --- doors -------------------------------------------------------------------------------------
+
+struct detail::listener {
+    listener(acceptor a, server_options::door const& d)
+        : door(std::move(a)), tls(d.tls), proxies(d.proxies) {}
+    acceptor door;
+    std::shared_ptr<net::ssl::context> tls;
+    std::vector<network> proxies;
+    shutdown::notifier closing{};
+};
+
+namespace {
+
+std::expected<acceptor, listen_error> open(net::io_context& on, server_options::door const& d,
+                                           int backlog) {
+    acceptor a{on};
+    boost::system::error_code e;
+    auto const failed = [&] { return std::unexpected{listen_error{d.address, e.message()}}; };
+    if (d.descriptor >= 0) {
+        int const same = ::fcntl(d.descriptor, F_DUPFD_CLOEXEC, 0);
+        if (same < 0) e = {errno, boost::system::system_category()};
+        if (e) return failed();
+        (void)a.assign(d.address.protocol(), same, e);
+        if (e) ::close(same);
+        if (e) return failed();
+    } else {
+        (void)a.open(d.address.protocol(), e);
+        if (e) return failed();
+        (void)a.set_option(net::socket_base::reuse_address{true}, e);
+        if (e) return failed();
+        if (d.address.address().is_v6()) (void)a.set_option(net::ip::v6_only{true}, e);
+        if (e) return failed();
+        (void)a.bind(d.address, e);
+        if (e) return failed();
+        (void)a.listen(backlog, e);
+        if (e) return failed();
+    }
+    (void)a.native_non_blocking(true, e);
+    if (e) return failed();
+    return a;
+}
+
+}  // namespace
+
+open_doors::open_doors() noexcept = default;
+open_doors::~open_doors() = default;
+open_doors::open_doors(open_doors&&) noexcept = default;
+open_doors& open_doors::operator=(open_doors&&) noexcept = default;
+
+std::expected<open_doors, listen_error> open_doors::at(runtime& rt,
+                                                       std::vector<server_options::door> const& all,
+                                                       int backlog) {
+    open_doors opened;
+    for (server_options::door const& d : all) {
+        auto a = open(rt.context(opened.all_.size() % rt.workers()), d, backlog);
+        if (!a) return std::unexpected{std::move(a.error())};
+        opened.all_.push_back(std::make_unique<detail::listener>(*std::move(a), d));
+    }
+    return opened;
+}
+
+// --- the server --------------------------------------------------------------------------------
+
 struct server::state {
-    struct listener {
-        listener(acceptor a, server_options::door const& d)
-            : door(std::move(a)), tls(d.tls), proxies(d.proxies) {}
-        acceptor door;
-        std::shared_ptr<net::ssl::context> tls;
-        std::vector<network> proxies;
-        shutdown::notifier closing{};
-    };
+    using listener = detail::listener;
     using listeners = std::vector<std::unique_ptr<listener>>;
 
     state(runtime& r, server_options given, handler h)
@@ -256,8 +312,6 @@ struct server::state {
         return all;
     }
 
-    std::expected<acceptor, listen_error> open(server_options::door const& d, std::size_t worker);
-    std::expected<listeners, listen_error> open_all(std::vector<server_options::door> const& all);
     // Accepts at these, and no longer at those that are returned.
     listeners begin(listeners opened);
     static task<void> close(listeners* all);
@@ -279,44 +333,6 @@ struct server::state {
     atomic<std::size_t> turn{0};
     bool started = false;
 };
-
-std::expected<acceptor, listen_error> server::state::open(server_options::door const& d,
-                                                          std::size_t worker) {
-    acceptor a{rt.context(worker)};
-    boost::system::error_code e;
-    auto const failed = [&] { return std::unexpected{listen_error{d.address, e.message()}}; };
-    if (d.descriptor >= 0) {
-        int const same = ::fcntl(d.descriptor, F_DUPFD_CLOEXEC, 0);
-        if (same < 0) e = {errno, boost::system::system_category()};
-        if (!e) (void)a.assign(d.address.protocol(), same, e);
-        if (e) return failed();
-    } else {
-        (void)a.open(d.address.protocol(), e);
-        if (e) return failed();
-        (void)a.set_option(net::socket_base::reuse_address{true}, e);
-        if (e) return failed();
-        if (d.address.address().is_v6()) (void)a.set_option(net::ip::v6_only{true}, e);
-        if (e) return failed();
-        (void)a.bind(d.address, e);
-        if (e) return failed();
-        (void)a.listen(options.backlog, e);
-        if (e) return failed();
-    }
-    (void)a.native_non_blocking(true, e);
-    if (e) return failed();
-    return a;
-}
-
-auto server::state::open_all(std::vector<server_options::door> const& all)
-    -> std::expected<listeners, listen_error> {
-    listeners opened;
-    for (server_options::door const& d : all) {
-        auto a = open(d, opened.size() % sites.size());
-        if (!a) return std::unexpected{std::move(a.error())};
-        opened.push_back(std::make_unique<listener>(*std::move(a), d));
-    }
-    return opened;
-}
 
 auto server::state::begin(listeners opened) -> listeners {
     std::lock_guard const guard{lock};
@@ -396,7 +412,7 @@ server::~server() {
 
 std::expected<void, listen_error> server::start() {
     RONDO_ASSERT(!state_->started, "a server is started once");
-    auto opened = state_->open_all(state_->options.listen);
+    auto opened = open_doors::at(state_->rt, state_->options.listen, state_->options.backlog);
     if (!opened) return std::unexpected{std::move(opened.error())};
     state_->started = true;
     for (auto const& s : state_->sites) {
@@ -406,7 +422,7 @@ std::expected<void, listen_error> server::start() {
                                                                std::to_string(s->index))))
             .detach();
     }
-    (void)state_->begin(*std::move(opened));
+    (void)state_->begin(std::move(opened->all_));
     return {};
 }
 
@@ -415,13 +431,9 @@ std::vector<tcp::endpoint> server::addresses() const {
     return state_->bound;
 }
 
-task<std::expected<void, listen_error>> server::replace_doors(
-    std::vector<server_options::door> doors) {
-    auto opened = state_->open_all(doors);
-    if (!opened) co_return std::unexpected{std::move(opened.error())};
-    auto before = state_->begin(*std::move(opened));
+task<void> server::replace_doors(open_doors doors) {
+    auto before = state_->begin(std::move(doors.all_));
     co_await state::close(&before);
-    co_return std::expected<void, listen_error>{};
 }
 
 task<void> server::adjust(server_options o) {

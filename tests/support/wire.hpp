@@ -131,6 +131,16 @@ class wire {
     std::string left_;
 };
 
+// Whether a connection to that port of this machine can be made.
+inline bool listens(std::uint16_t port) {
+    try {
+        (void)wire::to(port);
+        return true;
+    } catch (std::runtime_error const&) {
+        return false;
+    }
+}
+
 // A server that does to each connection what its script says; a thread each.
 class scripted_server {
   public:

@@ -117,6 +117,28 @@ struct listen_error {
     std::string reason;
 };
 
+namespace detail {
+struct listener;
+}
+
+// Doors that are open: who comes is queued there, though nobody accepts yet. All that can fail has
+// been done. Those that no server takes are closed again.
+class open_doors {
+  public:
+    // All of them, or none.
+    static std::expected<open_doors, listen_error> at(runtime& rt,
+                                                      std::vector<server_options::door> const& all,
+                                                      int backlog = 1024);
+    open_doors() noexcept;
+    ~open_doors();
+    open_doors(open_doors&&) noexcept;
+    open_doors& operator=(open_doors&&) noexcept;
+
+  private:
+    friend class server;
+    std::vector<std::unique_ptr<detail::listener>> all_;
+};
+
 class server {
   public:
     struct figures {
@@ -148,9 +170,8 @@ class server {
     task<std::size_t> stop(clock::duration grace);
     std::size_t blocking_stop(clock::duration grace);
 
-    // Accepts at these instead. All of them are opened before the ones before are closed, which
-    // empty their accept queues first; if one cannot be opened, nothing has changed.
-    task<std::expected<void, listen_error>> replace_doors(std::vector<server_options::door> doors);
+    // Accepts at these instead. The ones before empty their accept queues, then they are closed.
+    task<void> replace_doors(open_doors doors);
     // Takes the limits of connections and the times from here. Fewer connections than there are: no
     // more are accepted until enough have ended. Times of bodies hold for connections that come.
     task<void> adjust(server_options o);

@@ -1,6 +1,7 @@
 // The program as it is run: its commands, its signals, with nginx behind it and curl in front.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -27,6 +28,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using test::child_process;
+using test::listens;
 using test::scratch_directory;
 using test::scripted_server;
 using test::wire;
@@ -75,6 +77,19 @@ class program {
     std::uint16_t port_ = 0;
 };
 
+// That nobody has; somebody may take it before it is used, which would show.
+std::uint16_t free_port() {
+    scripted_server const nobody{[](wire&) {}};
+    return nobody.port();
+}
+// real time: other programs do not say when.
+bool eventually(auto const& is_so) {
+    for (int i = 0; i < 400 && !is_so(); ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds{25});
+    }
+    return is_so();
+}
+
 // nginx with a folder of its own, serving what is in its www.
 class nginx {
   public:
@@ -92,27 +107,11 @@ class nginx {
                 "$http_x_forwarded_for\\n\"; } } }\n";
         process_.emplace(std::vector<std::string>{"nginx", "-p", p, "-c",
                                                   in.write("nginx.conf", conf.str()).string()});
-        // real time: nginx does not say when it listens.
-        for (int i = 0; i < 400 && !listens(); ++i) {
-            std::this_thread::sleep_for(std::chrono::milliseconds{25});
-        }
+        (void)eventually([this] { return listens(port_); });
     }
     std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
 
   private:
-    static std::uint16_t free_port() {
-        scripted_server const nobody{[](wire&) {}};
-        return nobody.port();
-    }
-    bool listens() const {
-        try {
-            (void)wire::to(port_);
-            return true;
-        } catch (std::runtime_error const&) {
-            return false;
-        }
-    }
-
     std::uint16_t port_;
     std::optional<child_process> process_;
 };
@@ -296,6 +295,28 @@ TEST(Program, AnswersWhatItHasBegunToReadBeforeItEnds) {
     EXPECT_EQ(p.process().wait(), 0);
 }
 
+TEST(Program, RefusesWhoComesWhileItEnds) {
+    std::atomic<bool> go{false};
+    scripted_server up{[&](wire& w) {
+        w.read_message();
+        go.wait(false);
+        w.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nlate");
+    }};
+    scratch_directory in;
+    program p{in, forwarding_to(up.address(), "[gateway]\nshutdown_grace = '10m'\n")};
+    wire w = wire::to(p.port());
+    w.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    while (up.accepted() == 0) std::this_thread::yield();
+    p.process().signal(SIGTERM);
+    (void)p.process().read_until("stopping");
+    // Who comes while the queue is being emptied is accepted, and its connection closed.
+    EXPECT_TRUE(eventually([&] { return !listens(p.port()); }));
+    go = true;
+    go.notify_all();
+    EXPECT_EQ(body_of(w.read_message()), "late");
+    EXPECT_EQ(p.process().wait(), 0);
+}
+
 TEST(Program, EndsWithItsGraceAndSaysWhatItCutOff) {
     scripted_server up{[](wire& w) { (void)w.read_to_end(); }};
     scratch_directory in;
@@ -392,13 +413,30 @@ class named_upstream {
     scripted_server server_;
 };
 
-// Twenty times, with everything that can change, under clients that keep their connections and
-// clients that come anew: each request is answered, by the old routes or the new ones.
+// Whom requests go to, which of them wait for whom, how many connections there may be, whether
+// there is a second address: each of it changes with another rhythm.
+std::string configuration(int i, std::string const& upstream, std::string const& second) {
+    constexpr std::array admission{
+        "", "[admission]\nmax_in_flight = 1\n",
+        "[admission]\nmax_in_flight = 4\nmax_in_flight_per_tenant = 2\ncost = 'measured'\n",
+        "[admission]\nmax_in_flight = 2\n[tenants]\nkey = ['path:1']\n"
+        "[[tenant]]\nname = '/'\nweight = 3\n"};
+    std::string const more = i % 2 == 0 ? ", '" + second + "'" : "";
+    return std::string{admission.at(static_cast<std::size_t>(i) % 4)} +
+           "[[server]]\nlisten = ['127.0.0.1:0'" + more +
+           "]\nmax_connections = " + (i % 3 == 0 ? "6" : "1000") + "\nforward = '" + upstream +
+           "'\n";
+}
+
+// Twenty times, under clients that keep their connections and clients that come anew: each request
+// is answered, by the old routes or the new ones.
 TEST(Program, FailsNoRequestWhenItsConfigurationIsLoadedAgainUnderLoad) {
     named_upstream const one{"one"};
     named_upstream const two{"two"};
     scratch_directory in;
-    program p{in, forwarding_to(one.address())};
+    std::uint16_t const second = free_port();
+    std::string const second_address = "127.0.0.1:" + std::to_string(second);
+    program p{in, configuration(1, one.address(), second_address)};
     std::atomic<bool> over{false};
     std::atomic<int> answered{0};
     std::atomic<int> failed{0};
@@ -421,10 +459,11 @@ TEST(Program, FailsNoRequestWhenItsConfigurationIsLoadedAgainUnderLoad) {
     for (int i = 2; i <= 21; ++i) {
         int const before = answered;
         while (answered < before + 100) std::this_thread::yield();
-        in.write("rondo.toml", forwarding_to(i % 2 == 0 ? two.address() : one.address(),
-                                             i % 3 == 0 ? "[gateway]\nlog = 'info'\n" : ""));
+        in.write("rondo.toml",
+                 configuration(i, i % 5 < 2 ? two.address() : one.address(), second_address));
         p.process().signal(SIGHUP);
         (void)p.process().read_until("configuration " + std::to_string(i) + " is loaded");
+        EXPECT_EQ(listens(second), i % 2 == 0) << i;
     }
     over = true;
     for (std::thread& c : clients) c.join();

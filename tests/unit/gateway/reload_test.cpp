@@ -1,7 +1,10 @@
 // A configuration that takes the place of another while connections are open.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
@@ -24,6 +27,7 @@
 namespace rondo::gateway {
 namespace {
 
+using test::listens;
 using test::scratch_directory;
 using test::scripted_server;
 using test::wire;
@@ -144,6 +148,67 @@ TEST(Reload, SaysWhereWhatIsWrong) {
               "config:2:10: cannot listen at " + taken.address() + ": Address already in use");
 }
 
+// While it exists, the process can open no more than so many files.
+class few_descriptors {
+  public:
+    explicit few_descriptors(std::size_t left) {
+        ::getrlimit(RLIMIT_NOFILE, &before_);
+        rlimit fewer = before_;
+        fewer.rlim_cur = 200;
+        ::setrlimit(RLIMIT_NOFILE, &fewer);
+        for (int fd = 0; (fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0;) {
+            taken_.push_back(fd);
+        }
+        for (std::size_t i = 0; i < left; ++i) {
+            ::close(taken_.back());
+            taken_.pop_back();
+        }
+    }
+    few_descriptors(few_descriptors const&) = delete;
+    few_descriptors& operator=(few_descriptors const&) = delete;
+    ~few_descriptors() {
+        for (int const fd : taken_) ::close(fd);
+        ::setrlimit(RLIMIT_NOFILE, &before_);
+    }
+
+  private:
+    rlimit before_{};
+    std::vector<int> taken_;
+};
+
+TEST(Reload, WithoutDescriptorsChangesNothing) {
+    scripted_server one{named("one")};
+    scripted_server two{named("two")};
+    std::string const second = free_address();
+    auto const text = [](std::string const& limit, std::string const& to,
+                         std::string const& listen) {
+        return "[admin]\nlisten = '127.0.0.1:0'\n[admission]\nmax_in_flight = " + limit + "\n" +
+               forwarding(anywhere, to) + "[[server]]\nname = 'other'\nlisten = [" + listen +
+               "]\nforward = '" + to + "'\n";
+    };
+    running r{text("10", one.address(), "'127.0.0.1:0'")};
+    wire first = r.connect(0);
+    wire other = r.connect(1);
+    int refused = 0;
+    for (bool changed = false; !changed; ++refused) {
+        {
+            few_descriptors const left(static_cast<std::size_t>(refused));
+            changed =
+                r.reload(text("20", two.address(), "'127.0.0.1:0', '" + second + "'")).has_value();
+        }
+        EXPECT_EQ(ask_over(first), changed ? "two" : "one") << refused;
+        EXPECT_EQ(ask_over(other), changed ? "two" : "one") << refused;
+        EXPECT_EQ(listens(port_in(second)), changed) << refused;
+        EXPECT_NE(
+            r.ask_admin("/metrics")
+                .find(changed ? "\nrondo_admission_limit 20\n" : "\nrondo_admission_limit 10\n"),
+            std::string::npos)
+            << refused;
+        ASSERT_LT(refused, 100);
+    }
+    EXPECT_GT(refused, 4);
+}
+
 TEST(Reload, OpensAndClosesAddresses) {
     scripted_server one{named("one")};
     std::string const first = free_address();
@@ -153,12 +218,12 @@ TEST(Reload, OpensAndClosesAddresses) {
     running r{forwarding(first, one.address())};
     wire old = r.connect();
     EXPECT_EQ(ask_over(old), "one");
-    EXPECT_TRUE(refuses(port_in(second)));
+    EXPECT_FALSE(listens(port_in(second)));
     ASSERT_TRUE(r.reload(both));
     wire added = wire::to(port_in(second));
     EXPECT_EQ(ask_over(added), "one");
     ASSERT_TRUE(r.reload(forwarding(second, one.address())));
-    EXPECT_TRUE(refuses(port_in(first)));
+    EXPECT_FALSE(listens(port_in(first)));
     // Connections that came by an address that is gone go on.
     EXPECT_EQ(ask_over(old), "one");
     EXPECT_EQ(ask_over(added), "one");
