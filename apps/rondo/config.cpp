@@ -11,6 +11,7 @@
 
 #include "config_admission.hpp"
 #include "config_reader.hpp"
+#include "rondo/http/files.hpp"
 #include "routes.hpp"
 
 namespace rondo::gateway {
@@ -93,6 +94,11 @@ void read_uri(config_reader& r, toml::node const& n, route& to) {
     }
 }
 
+bool is_served(std::string const& name, std::filesystem::path const& root) {
+    auto const site = http::files::open(root);
+    return site && site->has(name);
+}
+
 // One route, of a match list or in the short form; the keys have the same names in both.
 route read_route(config_reader& r, toml::table const& t, std::string_view section) {
     route to;
@@ -119,8 +125,7 @@ route read_route(config_reader& r, toml::table const& t, std::string_view sectio
         serve_from files;
         files.root = r.directory(*serve, "serve").value_or(std::filesystem::path{});
         if (not_found != nullptr) files.not_found = r.text(*not_found, "not_found");
-        if (files.not_found && !files.root.empty() &&
-            !std::filesystem::is_regular_file(files.root / *files.not_found)) {
+        if (files.not_found && !files.root.empty() && !is_served(*files.not_found, files.root)) {
             r.report(*not_found,
                      fmt::format("there is no file '{}' below 'serve'", *files.not_found));
         }
@@ -333,6 +338,20 @@ void check_listeners(config_reader& r, toml::array const& tables, config const& 
     }
 }
 
+// Logs and metrics tell servers apart by their names.
+void check_names(config_reader& r, toml::array const& tables, config const& c) {
+    for (std::size_t i = 1; i < c.servers.size(); ++i) {
+        std::string const& name = c.servers[i].name;
+        auto const above = std::span{c.servers}.first(i);
+        if (name.empty() || std::ranges::count(above, name, &server_config::name) == 0) continue;
+        toml::table const& server = *tables.get(i)->as_table();
+        auto const* const given = server.get("name");
+        r.report(given != nullptr ? *given : server,
+                 fmt::format("'{}' is the name of a server above", name),
+                 "give this one another 'name'");
+    }
+}
+
 void read_servers(config_reader& r, toml::node const& n, config& c) {
     auto const* const list = n.as_array();
     bool const tables = list != nullptr && !list->empty() &&
@@ -343,6 +362,7 @@ void read_servers(config_reader& r, toml::node const& n, config& c) {
     }
     for (toml::node const& server : *list) c.servers.push_back(read_server(r, *server.as_table()));
     check_listeners(r, *list, c);
+    check_names(r, *list, c);
 }
 
 config read_config(config_reader& r, toml::table const& t) {

@@ -58,12 +58,21 @@ void read_duration(config_reader& r, toml::table const& t, std::string_view key,
     if (auto const read = r.duration(*n, key)) to = *read;
 }
 
+bool in_field_name(char c) {
+    bool const letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    return letter || (c >= '0' && c <= '9') || std::string_view{"!#$%&'*+-.^_`|~"}.contains(c);
+}
+
 void read_deadline(config_reader& r, toml::node const& n, admission_settings& s) {
     auto const* const t = r.table(n, "deadline");
     if (t == nullptr) return;
     r.check_keys(*t, "[admission.deadline]");
     if (auto const* const header = t->get("header")) {
         s.deadline_header = r.text(*header, "header").value_or("");
+        if (!std::ranges::all_of(s.deadline_header, in_field_name)) {
+            r.report(*header, fmt::format("'header' is \"{}\"", s.deadline_header),
+                     "it is the name of a field: \"X-Request-Timeout\"");
+        }
     }
     read_duration(r, *t, "default", s.deadline_default);
     read_duration(r, *t, "max", s.deadline_max);

@@ -57,7 +57,8 @@ constexpr auto table = std::to_array<key_info>({
 
     {"[[server]]", "listen", "address, or a list of them", "required",
      "where connections are accepted; port 0 takes a free one"},
-    {"[[server]]", "name", "string", "its first address", "how logs call this server"},
+    {"[[server]]", "name", "string", "its first address",
+     "how logs and metrics call this server, and no other"},
     {"[[server]]", "max_connections", "number from 1", "1024",
      "connections open at a time; more wait in the backlog of the system"},
     {"[[server]]", "connections", "number from 1", "", "another name of max_connections"},

@@ -202,7 +202,8 @@ std::optional<std::filesystem::path> config_reader::file(toml::node const& n,
     if (!s) return std::nullopt;
     std::filesystem::path p = folder_ / *s;
     auto error = cannot_read(p, 0);
-    if (!error && std::filesystem::is_directory(p)) error = {EISDIR, std::generic_category()};
+    bool const folder = !error && std::filesystem::is_directory(p, error);
+    if (folder) error = {EISDIR, std::generic_category()};
     if (error) {
         report(n, fmt::format("cannot read the file '{}': {}", p.string(), error.message()));
         return std::nullopt;

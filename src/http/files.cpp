@@ -163,6 +163,11 @@ std::expected<files::found, int> files::open_file(std::string const& name, bool 
     return f;
 }
 
+bool files::has(std::string const& name) const {
+    auto const f = open_file(name, false);
+    return f && f->redirect.empty();
+}
+
 // What follows the prefix: a path, a query, both or nothing.
 std::optional<std::string_view> files::below_prefix(std::string_view target) const noexcept {
     if (!target.starts_with(options_.prefix)) return std::nullopt;

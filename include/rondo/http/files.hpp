@@ -51,6 +51,8 @@ class files {
                                                       files_options o = {});
 
     task<void> answer(exchange* x) const;
+    // Whether there is such a file below the directory, and it can be read.
+    bool has(std::string const& name) const;
 
   private:
     struct found;

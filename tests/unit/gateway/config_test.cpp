@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -80,6 +82,75 @@ TEST(Config, ReadsDeadlinesOfAdmission) {
     EXPECT_EQ(c.admission->deadline_default, 2s);
     EXPECT_EQ(c.admission->deadline_max, 10s);
     EXPECT_EQ(c.admission->deadline_reserve, 80ms);
+}
+
+TEST(Config, ReadsAllOfAdmission) {
+    config const c = good(R"(
+        [admission]
+        max_in_flight = 36
+        max_in_flight_per_tenant = 9
+        max_queued = 480
+        when_full = "reject"
+        max_wait = "150ms"
+        cost = "bytes"
+        bytes_per_cost = 1000
+        turns = false
+        [tenants]
+        key = ["header:x-tenant + route", "api_key"]
+        trusted = ["10.0.0.0/8"]
+        default_weight = 3
+        max_queued = 50
+        idle_time = "1m"
+        [[tenant]]
+        name = "acme"
+        weight = 4
+        api_key = "secret"
+        [[tenant]]
+        name = "zeta"
+        [[server]]
+        listen = "127.0.0.1:8080"
+        serve = "site"
+    )");
+    ASSERT_TRUE(c.admission);
+    http::admission_settings const& s = *c.admission;
+    EXPECT_EQ(s.limits.max_in_flight, 36U);
+    EXPECT_EQ(s.limits.max_in_flight_per_tenant, 9U);
+    EXPECT_EQ(s.limits.max_queued, 480U);
+    EXPECT_EQ(s.limits.max_queued_per_tenant, 50U);
+    EXPECT_EQ(s.limits.when_full, fair::backpressure::reject);
+    EXPECT_EQ(s.limits.max_wait, 150ms);
+    EXPECT_EQ(s.cost, http::cost_by::bytes);
+    EXPECT_EQ(s.bytes_per_cost, 1000U);
+    EXPECT_FALSE(s.turns);
+    ASSERT_EQ(s.tenants.key.size(), 2U);
+    EXPECT_EQ(s.tenants.key[0].size(), 2U);
+    EXPECT_EQ(s.tenants.key[0][0].name, "x-tenant");
+    EXPECT_EQ(s.tenants.trusted.size(), 1U);
+    EXPECT_EQ(s.default_weight, 3U);
+    EXPECT_EQ(s.idle_time, 1min);
+    using weights = std::vector<std::pair<std::string, std::uint32_t>>;
+    EXPECT_EQ(s.weights, (weights{{"acme", 4}, {"zeta", 3}}));
+    ASSERT_EQ(s.tenants.api_keys.size(), 1U);
+    EXPECT_EQ(s.tenants.api_keys.at("secret"), "acme");
+}
+
+TEST(Config, HasDefaultsOfAdmission) {
+    config const c = good("[admission]\n[[server]]\nlisten='a:1'\nserve='site'\n");
+    ASSERT_TRUE(c.admission);
+    http::admission_settings const& s = *c.admission;
+    EXPECT_EQ(s.limits.max_in_flight, 1024U);
+    EXPECT_GE(s.limits.max_in_flight_per_tenant, s.limits.max_in_flight);  // no limit
+    EXPECT_EQ(s.limits.max_queued, 10'000U);
+    EXPECT_EQ(s.limits.max_queued_per_tenant, 1000U);
+    EXPECT_EQ(s.limits.when_full, fair::backpressure::evict_longest);
+    EXPECT_EQ(s.limits.max_wait, clock::duration::max());
+    EXPECT_EQ(s.cost, http::cost_by::fixed);
+    EXPECT_EQ(s.bytes_per_cost, 16'384U);
+    EXPECT_TRUE(s.turns);
+    EXPECT_EQ(s.default_weight, 1U);
+    EXPECT_EQ(s.idle_time, 10min);
+    EXPECT_EQ(s.deadline_header, "");
+    EXPECT_EQ(s.deadline_default, clock::duration::max());
 }
 
 TEST(Config, TakesForwardInEveryForm) {

@@ -664,7 +664,7 @@ TEST(Proxy, ChoosesByRoute) {
 TEST(Proxy, RunsSeveralServersSideBySide) {
     scripted_server a{always("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na")};
     scripted_server b{always("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nb")};
-    running r{forwarding_to(quoted(a)) + forwarding_to(quoted(b))};
+    running r{forwarding_to(quoted(a)) + forwarding_to(quoted(b), "name = 'b'\n")};
     for (std::size_t i = 0; i < 2; ++i) {
         wire w = r.connect(i);
         w.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
