@@ -44,6 +44,13 @@ struct running_server {
     listeners at;
 };
 
+// One of them, or the admin address, that is gone and ends.
+struct departure {
+    std::shared_ptr<front> in_front;
+    std::unique_ptr<http::server> admin;
+    join_handle<void> end;
+};
+
 // Which accept what comes to these addresses.
 std::expected<http::open_doors, diagnostic> open_doors(
     runtime& rt, listeners const& at, std::shared_ptr<boost::asio::ssl::context> const& tls = {},
@@ -116,7 +123,7 @@ struct gateway::state {
     tables current_routes() const;
     bool follow_names();
     task<void> keep_following();
-    void start_leaving(std::shared_ptr<front> const& f);
+    void start_leaving(std::shared_ptr<front> const& f, clock::duration grace);
     void say_where() const;
     void forget_what_ended();
     fronts all_fronts() const;
@@ -140,15 +147,13 @@ struct gateway::state {
     tables prepared;                         // until start()
     tables retired;                          // routes that requests may still use
     std::vector<running_server> servers;
-    fronts leaving;
-    std::vector<join_handle<void>> departures;
+    std::vector<departure> departures;
     monitor watcher;
     admin desk;
     std::optional<join_handle<void>> watching;
     std::optional<join_handle<void>> following;
     listeners admin_at;
     std::unique_ptr<http::server> admin_server;
-    std::vector<std::unique_ptr<http::server>> admins_before;
 };
 
 // --- R1, R2 ------------------------------------------------------------------------------------
@@ -265,7 +270,7 @@ void gateway::state::apply(plan p, config const& c) {
     }
     for (running_server const& s : before) {
         bool const stays = std::ranges::count(servers, s.in_front, &running_server::in_front) != 0;
-        if (!stays) start_leaving(s.in_front);
+        if (!stays) start_leaving(s.in_front, c.shutdown_grace);
     }
     apply_admin(std::move(p.admin_at), std::move(p.admin_doors), c);
 }
@@ -275,8 +280,9 @@ void gateway::state::apply_admin(listeners at, http::open_doors doors, config co
     admin_at = std::move(at);
     if (admin_at.empty() && admin_server) {
         // Who asked for this reload gets an answer before it ends.
-        departures.push_back(rt.spawn(leave(admin_server.get(), c.shutdown_grace)));
-        admins_before.push_back(std::move(admin_server));
+        auto end = rt.spawn(leave(admin_server.get(), c.shutdown_grace));
+        std::lock_guard const guard{lock};
+        departures.push_back({nullptr, std::move(admin_server), std::move(end)});
     } else if (!admin_at.empty()) {
         if (!admin_server) {
             http::server_options o;
@@ -290,25 +296,23 @@ void gateway::state::apply_admin(listeners at, http::open_doors doors, config co
     }
 }
 
-void gateway::state::start_leaving(std::shared_ptr<front> const& f) {
+void gateway::state::start_leaving(std::shared_ptr<front> const& f, clock::duration grace) {
+    auto end = rt.spawn(leave(&f->server(), grace));
     std::lock_guard const guard{lock};
-    leaving.push_back(f);
-    departures.push_back(rt.spawn(leave(&f->server(), settings.shutdown_grace)));
+    departures.push_back({f, nullptr, std::move(end)});
 }
 
 // R4
 void gateway::state::forget_what_ended() {
-    std::erase_if(departures, [](auto const& d) { return d.ended(); });
-    if (departures.empty()) {
-        fronts gone;
-        {
-            std::lock_guard const guard{lock};
-            auto const looked_at = [](auto const& f) { return f.use_count() > 1; };
-            auto const others = std::ranges::partition(leaving, looked_at);
-            std::ranges::move(others, std::back_inserter(gone));
-            leaving.erase(others.begin(), others.end());
-        }
-        admins_before.clear();
+    std::vector<departure> gone;
+    {
+        std::lock_guard const guard{lock};
+        auto const is_needed = [](departure const& d) {
+            return !d.end.ended() || d.in_front.use_count() > 1;  // somebody looks at it
+        };
+        auto const others = std::ranges::partition(departures, is_needed);
+        std::ranges::move(others, std::back_inserter(gone));
+        departures.erase(others.begin(), others.end());
     }
     std::erase_if(retired, [](auto const& t) { return t.use_count() == 1; });
 }
@@ -383,7 +387,9 @@ gateway::state::fronts gateway::state::all_fronts() const {
     std::lock_guard const guard{lock};
     fronts all;
     for (running_server const& s : servers) all.push_back(s.in_front);
-    for (auto const& f : leaving) all.push_back(f);
+    for (departure const& d : departures) {
+        if (d.in_front != nullptr && !d.end.ended()) all.push_back(d.in_front);
+    }
     return all;
 }
 
@@ -401,9 +407,11 @@ task<std::unique_ptr<readings>> gateway::state::read() const {
     if (auto const line = waiting_line()) r->turns = std::make_unique<turns_reading>(*line);
     fronts const all = all_fronts();
     for (auto const& f : all) {
-        auto report = co_await f->server().survey();
         auto const routes = f->routes();
         server_config const& from = routes->made_from();
+        // One that ends is not shown beside its successor, which has its name.
+        if (std::ranges::count(r->servers, from.name, &server_reading::name) != 0) continue;
+        auto report = co_await f->server().survey();
         server_reading one{
             from.name, {}, from.max_connections, std::move(report), routes->backends()};
         for (endpoint const& at : f->server().addresses()) one.addresses.push_back(to_string(at));
@@ -510,7 +518,7 @@ std::size_t gateway::state::end(clock::duration grace) {
     }
     if (admin_server) (void)admin_server->blocking_stop(last_words);
     std::lock_guard const answered{asking};  // what goes on there uses us
-    for (auto& d : departures) (void)d.blocking_join();
+    for (departure& d : departures) (void)d.end.blocking_join();
     departures.clear();
     return sum;
 }

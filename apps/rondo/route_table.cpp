@@ -165,10 +165,17 @@ std::vector<route_table::backend_figures> route_table::backends() const {
     for (route const& r : routes_) {
         if (r.proxy == nullptr) continue;
         for (http::proxy::figures const& f : r.proxy->measure()) {
-            backend_figures one;
-            static_cast<http::proxy::figures&>(one) = f;
-            one.route = r.uri;
-            all.push_back(std::move(one));
+            auto const same = std::ranges::find_if(
+                all, [&](auto const& b) { return b.route == r.uri && b.address == f.address; });
+            if (same == all.end()) {
+                all.push_back({f, r.uri});
+                continue;
+            }
+            same->weight += f.weight;
+            same->requests += f.requests;
+            same->connections += f.connections;
+            same->failures += f.failures;
+            same->set_aside = same->set_aside && f.set_aside;
         }
     }
     return all;

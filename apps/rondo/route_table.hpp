@@ -48,7 +48,7 @@ struct surroundings {
 
 class route_table {
   public:
-    // Of one backend of one route.
+    // Of one backend of one route, though it be listed twice there.
     struct backend_figures : http::proxy::figures {
         std::string route;
     };

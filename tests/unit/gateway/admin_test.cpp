@@ -99,6 +99,49 @@ TEST_F(Admin, CountsWhatBackendsFailAt) {
     EXPECT_TRUE(has_line(page, "rondo_responses_total{server=\"n\",class=\"5xx\"} 1")) << page;
 }
 
+std::size_t lines_with(std::string const& page, std::string_view text) {
+    std::size_t n = 0;
+    for (std::size_t at = 0; (at = page.find(text, at)) != std::string::npos; ++at) ++n;
+    return n;
+}
+
+TEST_F(Admin, ShowsAServerThatHasMovedOnce) {
+    running r{config(), scratch.path()};
+    (void)r.ask("/");
+    std::string moved = config();
+    moved.replace(moved.rfind("127.0.0.1:0"), 11, "127.0.0.2:0");
+    ASSERT_TRUE(r.reload(moved, scratch.path()));
+    std::string const page = body_of(r.ask_admin("/metrics"));
+    EXPECT_EQ(lines_with(page, "\nrondo_connections{"), 1U) << page;
+    EXPECT_EQ(lines_with(page, "\nrondo_upstream_up{"), 1U) << page;
+    EXPECT_TRUE(has_line(page, "rondo_requests_total{server=\"front\"} 0")) << page;
+}
+
+TEST_F(Admin, ShowsNoServerThatHasEnded) {
+    std::string const gone = "[[server]]\nname = 'gone'\nlisten = '127.0.0.1:0'\nserve = 'site'\n";
+    running r{config() + gone, scratch.path()};
+    auto const shown = [&] {
+        return r.ask_admin("/metrics").find("{server=\"gone\"}") != std::string::npos;
+    };
+    EXPECT_TRUE(shown());
+    ASSERT_TRUE(r.reload(config(), scratch.path()));
+    while (shown()) {
+    }
+}
+
+TEST_F(Admin, AddsUpABackendThatIsThereTwice) {
+    running r{
+        "[admin]\nlisten = '127.0.0.1:0'\n[[server]]\nname = 'n'\nlisten = '127.0.0.1:0'\n"
+        "forward = ['" +
+        upstream.address() + "', '" + upstream.address() + "']\n"};
+    for (int i = 0; i < 4; ++i) (void)r.ask("/");
+    std::string const page = body_of(r.ask_admin("/metrics"));
+    EXPECT_EQ(lines_with(page, "\nrondo_upstream_up{"), 1U) << page;
+    EXPECT_TRUE(has_line(page, "rondo_upstream_requests_total{server=\"n\",route=\"/\",backend=\"" +
+                                   upstream.address() + "\"} 4"))
+        << page;
+}
+
 TEST_F(Admin, HasMetricsThatPromtoolFindsNothingWrongWithAndThatAreAllDescribed) {
     running r{config(), scratch.path()};
     (void)r.ask("/");
