@@ -36,7 +36,8 @@ constexpr spdlog::level::level_enum log_levels[] = {spdlog::level::trace, spdlog
                                                     spdlog::level::info,  spdlog::level::warn,
                                                     spdlog::level::err,   spdlog::level::off};
 constexpr std::size_t most_operators = 64;
-constexpr clock::duration last_words = std::chrono::milliseconds{100};  // of the admin address
+// Before the end: for those in line to be told so, and for the admin address.
+constexpr clock::duration last_words = std::chrono::milliseconds{100};
 
 // One [[server]].
 struct running_server {
@@ -84,6 +85,13 @@ class open_addresses {
 
 task<void> leave(http::server* s, clock::duration grace) { (void)co_await s->stop(grace); }
 
+void end_now(std::optional<join_handle<void>>& t) {
+    if (!t) return;
+    t->request_stop();
+    (void)t->blocking_join();
+    t.reset();
+}
+
 bool share_an_address(listeners const& a, listeners const& b) {
     return std::ranges::any_of(a, [&](auto const& l) { return std::ranges::count(b, l) != 0; });
 }
@@ -129,6 +137,7 @@ struct gateway::state {
     fronts all_fronts() const;
     std::shared_ptr<http::admission> waiting_line() const;
     task<std::unique_ptr<readings>> read() const;
+    task<void> close_lines(clock::duration after) const;
     std::size_t end(clock::duration grace);
 
     config settings;
@@ -496,9 +505,20 @@ std::vector<gateway::endpoint> gateway::admin_addresses() const {
 
 std::size_t gateway::stop() { return state_->end(state_->settings.shutdown_grace); }
 
+// Who is in line then could not be answered any more, and is told so.
+task<void> gateway::state::close_lines(clock::duration after) const {
+    co_await sleep_for(after);
+    tables all = retired;
+    for (auto const& f : all_fronts()) all.push_back(f->routes());
+    for (auto const& t : all) {
+        if (t->through().turns != nullptr) t->through().turns->close();
+    }
+}
+
 std::size_t gateway::state::end(clock::duration grace) {
     std::lock_guard const guard{control};
     draining = true;
+    std::optional telling = rt.spawn(close_lines(grace - std::min(last_words, grace / 2)));
     for (running_server& s : servers) s.at.clear();  // closed when their queues are empty
     std::vector<task<std::size_t>> stopping;
     for (auto const& f : all_fronts()) stopping.push_back(f->server().stop(grace));
@@ -506,16 +526,9 @@ std::size_t gateway::state::end(clock::duration grace) {
     if (!stopping.empty()) {
         for (std::size_t const cut : rt.block_on(when_all(std::move(stopping)))) sum += cut;
     }
-    if (watching) {
-        watching->request_stop();
-        (void)watching->blocking_join();
-        watching.reset();
-    }
-    if (following) {
-        following->request_stop();
-        (void)following->blocking_join();
-        following.reset();
-    }
+    end_now(telling);
+    end_now(watching);
+    end_now(following);
     if (admin_server) (void)admin_server->blocking_stop(last_words);
     std::lock_guard const answered{asking};  // what goes on there uses us
     for (departure& d : departures) (void)d.end.blocking_join();

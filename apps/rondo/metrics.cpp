@@ -76,7 +76,7 @@ void add_turns(page& to, turns_reading const& t) {
     refused.add(number(g.rejected_tenant), {{"reason", "tenant_full"}});
     refused.add(number(g.evicted + g.displaced), {{"reason", "evicted"}});
     refused.add(number(g.rejected_global), {{"reason", "full"}});
-    refused.add(number(g.rejected_closed), {{"reason", "draining"}});
+    refused.add(number(g.rejected_closed + g.returned), {{"reason", "draining"}});
     refused.add(number(g.expired + g.rejected_timeout), {{"reason", "expired"}});
     refused.add(number(g.cancelled), {{"reason", "gone"}});
     to.times("rondo_admission_wait_seconds", "Time that those waited who had to and were let in.")

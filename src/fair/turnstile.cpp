@@ -138,7 +138,7 @@ turnstile::fate turnstile::arrive(caller& c, tenant& t) noexcept {
 
 turnstile::fate turnstile::decide(caller& c) noexcept {
     if (closing_ != closing::no) {
-        ++counters_.rejected_closed;
+        if (!c.tries_) ++counters_.rejected_closed;
         return fate::closed;
     }
     bool const free = turns_.empty() && spare_ > 0;  // I3: nobody is overtaken

@@ -202,6 +202,7 @@ std::shared_ptr<admission_settings const> admission::settings() const {
 void admission::reconfigure(admission_settings s) {
     auto fresh = std::make_shared<admission_settings const>(std::move(s));
     gate_.reconfigure(terms_of(*fresh));  // if this throws nothing has changed
+    ledger_.idle_time(fresh->idle_time);
     std::lock_guard const guard{lock_};
     settings_.swap(fresh);
 }

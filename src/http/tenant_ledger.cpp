@@ -93,7 +93,7 @@ struct tenant_ledger::part {
 
 tenant_ledger::tenant_ledger(std::size_t workers, std::size_t max_tenants,
                              clock::duration idle_time)
-    : max_tenants_(max_tenants), idle_time_(idle_time) {
+    : max_tenants_(max_tenants), idle_time_(idle_time.count()) {
     for (std::size_t i = 0; i < workers; ++i) {
         parts_.push_back(std::make_unique<part>());
         parts_.back()->other.figures.tenant = "other";
@@ -105,12 +105,13 @@ tenant_ledger::~tenant_ledger() = default;
 tenant_ledger::line tenant_ledger::open(std::size_t worker, std::string_view tenant, bool in_line,
                                         time_point now) {
     part& p = *parts_[worker % parts_.size()];
+    clock::duration const long_ago{idle_time_.load(std::memory_order_relaxed)};
     std::lock_guard const guard{p.lock};
     auto at = p.rows.find(tenant);
-    if (at == p.rows.end() && p.rows.size() >= max_tenants_ && now - p.swept >= idle_time_) {
+    if (at == p.rows.end() && p.rows.size() >= max_tenants_ && now - p.swept >= long_ago) {
         p.swept = now;
         std::erase_if(p.rows, [&](auto const& r) {
-            return r.second.idle() && now - r.second.used >= idle_time_;
+            return r.second.idle() && now - r.second.used >= long_ago;
         });
     }
     if (at == p.rows.end() && p.rows.size() < max_tenants_) {

@@ -91,9 +91,10 @@ class gate {
                                   stop_token s = {}) {
         return blocking_wait(acquire_op{shared_, std::move(k), cost}, {d, s});
     }
-    // At once or not at all.
+    // At once or not at all. Who does not get in so is not in the figures.
     std::expected<permit, try_gate_error> try_acquire(Key k, std::uint64_t cost = 1) {
         acquire_op op{shared_, std::move(k), cost};
+        op.only_try();
         if (!op.ready()) return std::unexpected{try_gate_error::no_permit};
         acquired got = op.take();
         if (got) return std::move(*got);
@@ -247,6 +248,7 @@ class gate<Key>::acquire_op : public detail::turnstile::caller {
         if (this->owner != nullptr) this->at().dismiss(*this);
     }
 
+    void only_try() noexcept { this->tries_ = true; }
     bool ready() noexcept {
         if (this->at().try_pass()) {
             this->fate_ = fate::passed;

@@ -88,7 +88,7 @@ struct admission_settings {
     clock::duration deadline_default = clock::duration::max();
     clock::duration deadline_max = clock::duration::max();
     clock::duration deadline_reserve{};
-    // A tenant that has had no request for so long may leave the ledger. Cannot be changed later.
+    // A tenant that has had no request for so long may leave the ledger.
     clock::duration idle_time = std::chrono::minutes{10};
     std::function<refusal_answer(refusal const&)> refuse = usual_refusal;
 };
@@ -128,6 +128,8 @@ class admission {
 
     // Nobody is let in any more but those in line.
     void drain() noexcept { gate_.close_drain(); }
+    // Nor are they: who is in line is told at once that this ends. Who is inside stays.
+    void close() noexcept { gate_.close_immediate(); }
 
     fair::gate_stats stats() noexcept { return gate_.stats(); }
     std::vector<tenant_figures> tenants() const { return ledger_.read(); }

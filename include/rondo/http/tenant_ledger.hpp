@@ -79,6 +79,11 @@ class tenant_ledger {
                            clock::duration idle_time = std::chrono::minutes{10});
     ~tenant_ledger();
 
+    // Another time after which a row may go to another tenant.
+    void idle_time(clock::duration d) noexcept {
+        idle_time_.store(d.count(), std::memory_order_relaxed);  // a figure
+    }
+
     // A request of that tenant is in line, or has passed at once.
     line open(std::size_t worker, std::string_view tenant, bool in_line, time_point now);
 
@@ -87,7 +92,7 @@ class tenant_ledger {
 
   private:
     std::size_t const max_tenants_;
-    clock::duration const idle_time_;
+    atomic<clock::rep> idle_time_;
     std::vector<std::unique_ptr<part>> parts_;
 };
 

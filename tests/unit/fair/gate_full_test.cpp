@@ -97,6 +97,7 @@ TEST_F(GateTest, CloseDrainLetsInThoseInLineAndRefusesOthers) {
     auto late = line(g, 2, 1);
     EXPECT_EQ(late[0].why(), gate_error::closed);
     EXPECT_EQ(g.try_acquire(3).error(), try_gate_error::closed);
+    EXPECT_EQ(g.stats().rejected_closed, 1U);  // who only tries is not refused
     held->release();
     loop.run_ready();
     EXPECT_TRUE(two[0].in());

@@ -75,6 +75,13 @@ class running {
     std::unique_ptr<gateway> gateway_;
 };
 
+// Until /metrics has such a line.
+inline void await_line(running const& r, std::string_view line) {
+    std::string const wanted = "\n" + std::string{line} + "\n";
+    while (r.ask_admin("/metrics").find(wanted) == std::string::npos) {
+    }
+}
+
 // Of an answer as text.
 inline std::string status_of(std::string_view answer) {
     return std::string{answer.substr(0, 12) == answer ? answer : answer.substr(9, 3)};

@@ -24,13 +24,6 @@ std::string with_turns(held_upstream const& up, std::string_view admission,
 
 std::string const by_header = "[tenants]\nkey = ['header:x-tenant']\ntrusted = ['127.0.0.1']\n";
 
-// Until /metrics has such a line.
-void await_line(running const& r, std::string_view line) {
-    std::string const wanted = "\n" + std::string{line} + "\n";
-    while (r.ask_admin("/metrics").find(wanted) == std::string::npos) {
-    }
-}
-
 // Requests that wait, one after the other.
 std::vector<wire> line_up(running const& r, std::string_view tenant, std::size_t first,
                           std::size_t last) {
@@ -67,6 +60,38 @@ TEST(TurnsReload, LoweredLimitsDropNobodyInLineAndHoldForWhoComes) {
     for (wire* const w : {&one, &two, &waiting[0], &waiting[1], &waiting[2]}) {
         EXPECT_EQ(status_of(w->read_to_end()), "200");
     }
+}
+
+TEST(TurnsReload, RaisedLimitsLetInWhoWaits) {
+    held_upstream up;
+    running r{with_turns(up, "[admission]\nmax_in_flight = 1\n", by_header)};
+    wire in = r.connect();
+    in.send(get("/", "acme"));
+    up.await_request();
+    std::vector<wire> waiting = line_up(r, "acme", 1, 2);
+    ASSERT_TRUE(r.reload(with_turns(up, "[admission]\nmax_in_flight = 3\n", by_header)));
+    up.await_request();
+    up.await_request();
+    up.let_go(3);
+    EXPECT_EQ(status_of(in.read_to_end()), "200");
+    for (wire& w : waiting) EXPECT_EQ(status_of(w.read_to_end()), "200");
+}
+
+TEST(TurnsReload, TurnsThatAreNewAreForWhoComes) {
+    held_upstream up;
+    running r{with_turns(up, "")};
+    wire before = r.connect();
+    before.send(get("/", "acme"));
+    up.await_request();
+    ASSERT_TRUE(r.reload(with_turns(up, "[admission]\nmax_in_flight = 1\n", by_header)));
+    wire in = r.connect();
+    in.send(get("/", "acme"));
+    up.await_request();  // though one from before is being answered
+    std::vector<wire> waiting = line_up(r, "acme", 1, 1);
+    up.let_go(3);
+    EXPECT_EQ(status_of(before.read_to_end()), "200");
+    EXPECT_EQ(status_of(in.read_to_end()), "200");
+    EXPECT_EQ(status_of(waiting[0].read_to_end()), "200");
 }
 
 TEST(TurnsReload, ATenantThatIsRemovedKeepsItsPlaceInLineAndHasTheUsualWeight) {

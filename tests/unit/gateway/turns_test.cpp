@@ -4,6 +4,7 @@
 #include <chrono>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "held_upstream.hpp"
 #include "rondo/access_log.hpp"
@@ -50,6 +51,52 @@ TEST(GatewayTurns, HoldATenantToItsLineAndLetOthersWait) {
     std::string const one = status_of(second.read_to_end());
     std::string const other = status_of(third.read_to_end());
     EXPECT_EQ(one < other ? one + other : other + one, "200429");
+}
+
+TEST(GatewayTurns, HoldATenantToItsPlacesWhileThereIsRoomForOthers) {
+    held_upstream up;
+    running r{
+        "[admin]\nlisten = '127.0.0.1:0'\n"
+        "[admission]\nmax_in_flight = 3\nmax_in_flight_per_tenant = 2\n"
+        "[tenants]\nkey = ['header:x-tenant']\ntrusted = ['127.0.0.1']\n"
+        "[[server]]\nlisten = '127.0.0.1:0'\nforward = '" +
+        up.address() + "'\n"};
+    std::vector<wire> slow;
+    for (int i = 0; i < 3; ++i) {
+        slow.push_back(r.connect());
+        slow.back().send(get("/", "slow"));
+    }
+    up.await_request();
+    up.await_request();
+    await_line(r, "rondo_admission_queued 1");
+    wire quick = r.connect();
+    quick.send(get("/", "quick"));
+    up.await_request();  // before the third of the slow ones, for which there is room too
+    await_line(r, "rondo_tenant_in_flight{tenant=\"slow\"} 2");
+    await_line(r, "rondo_tenant_in_flight{tenant=\"quick\"} 1");
+    up.let_go(4);
+    EXPECT_EQ(status_of(quick.read_to_end()), "200");
+    for (wire& w : slow) EXPECT_EQ(status_of(w.read_to_end()), "200");
+}
+
+TEST(GatewayTurns, TellWhoIsStillInLineThatTheGatewayEnds) {
+    held_upstream up;
+    running r{
+        "[gateway]\nshutdown_grace = '250ms'\n[admin]\nlisten = '127.0.0.1:0'\n"
+        "[admission]\nmax_in_flight = 1\n[[server]]\nlisten = '127.0.0.1:0'\nforward = '" +
+        up.address() + "'\n"};
+    wire in = r.connect();
+    in.send(get("/", "acme"));
+    up.await_request();
+    wire waits = r.connect();
+    waits.send(get("/", "acme"));
+    await_line(r, "rondo_admission_queued 1");
+    EXPECT_EQ(r.stop(), 1U);  // who was in is cut off: nobody knows what has become of it
+    EXPECT_EQ(in.read_to_end(), "");
+    std::string const told = waits.read_to_end();
+    EXPECT_EQ(status_of(told), "503");
+    EXPECT_EQ(field_of(told, "retry-after"), "1");
+    EXPECT_EQ(body_of(told), "this server is being shut down\n");
 }
 
 TEST(AccessLog, IsALineWhateverTheClientSent) {

@@ -324,7 +324,12 @@ TEST(Admission, SaysWhyItRefuses) {
     wire late = b.dial();
     late.say(get("late"));
     EXPECT_EQ(status_in(late.hear_message()), 503);
+    b.turns().close();
+    EXPECT_EQ(status_in(waits.hear_message()), 503);
+    EXPECT_EQ(status_in(other.hear_message()), 503);
     EXPECT_EQ(b.reached, 1);
+    EXPECT_EQ(b.turns().stats().rejected_closed, 1U);
+    EXPECT_EQ(b.turns().stats().returned, 2U);
 }
 
 // That it is told at its deadline, to the tick, is for AdmissionByHand, where time is virtual. Here
@@ -440,6 +445,10 @@ TEST(TenantLedger, KeepsNoMoreTenantsThanItMay) {
     auto const all = l.read();
     EXPECT_EQ(all.size(), 2U);  // those that were idle are forgotten
     stays.leave(1, 1ms);
+    for (char const* const name : {"a", "b", "c"}) l.open(0, name, false, now).leave(1, 1ms);
+    l.idle_time(1s);
+    l.open(0, "d", false, now + 2s).leave(1, 1ms);
+    EXPECT_EQ(l.read().size(), 2U);
 }
 
 TEST(WaitTimes, SayQuantilesWithinAFifth) {

@@ -47,6 +47,7 @@ class turnstile : public wait_queue {
         bool has_lined_up() const noexcept { return lined_up_; }
 
         fate fate_ = fate::open;
+        bool tries_ = false;  // it would not wait: if it does not get in nobody was refused
 
       private:
         friend class turnstile;
