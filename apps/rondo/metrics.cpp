@@ -86,11 +86,13 @@ void add_turns(page& to, turns_reading const& t) {
     auto weight = to.gauge("rondo_tenant_weight", "Its share beside those of others.");
     auto requests =
         to.counter("rondo_tenant_requests_total", "What became of the requests of a tenant.");
+    auto cost = to.counter("rondo_tenant_cost_total", "What its requests have cost that ended.");
     for (auto const& one : t.first(tenants_shown)) {
         labels const who{{"tenant", one.tenant}};
         in_flight.add(number(one.in_flight), who);
         queued.add(number(one.queued), who);
         weight.add(number(one.weight), who);
+        cost.add(number(one.cost), who);
         auto const add = [&](char const* outcome, std::uint64_t n) {
             requests.add(number(n), {{"tenant", one.tenant}, {"outcome", outcome}});
         };

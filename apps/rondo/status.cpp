@@ -73,22 +73,25 @@ double ms(clock::duration d) { return std::chrono::duration<double, std::milli>{
 
 struct lately {
     std::uint64_t admitted = 0;
+    double cost = 0;  // of those that have ended
     http::wait_times waits;
 };
 lately of_tenant(turns_reading::row const& now, turns_reading const* before) {
     auto const* const old = same_in(before, now.tenant);
-    if (old == nullptr || old->admitted > now.admitted) return {now.admitted, now.waits};
-    return {now.admitted - old->admitted, now.waits.since(old->waits)};
+    bool const anew = old == nullptr || old->admitted > now.admitted || old->cost > now.cost;
+    if (anew) return {now.admitted, static_cast<double>(now.cost), now.waits};
+    return {now.admitted - old->admitted, static_cast<double>(now.cost - old->cost),
+            now.waits.since(old->waits)};
 }
 
 void add_tenants(status& s, turns_reading const& now, turns_reading const* before) {
     double weights = 0;
-    double admitted = 0;
+    double cost = 0;
     http::wait_times waits;
     for (auto const& t : now.tenants) {
         lately const l = of_tenant(t, before);
         if (is_active(t, l.admitted)) weights += t.weight;
-        admitted += static_cast<double>(l.admitted);
+        cost += l.cost;
         waits.add(l.waits);
     }
     s.wait_p50_ms = ms(waits.quantile(0.5));
@@ -102,7 +105,7 @@ void add_tenants(status& s, turns_reading const& now, turns_reading const* befor
             .name = t.tenant,
             .weight = static_cast<double>(t.weight),
             .entitled = active ? t.weight / weights : 0,
-            .share = admitted > 0 ? static_cast<double>(l.admitted) / admitted : 0,
+            .share = cost > 0 ? l.cost / cost : 0,
             .in_flight = t.in_flight,
             .queued = t.queued,
             .wait_p99_ms = ms(l.waits.quantile(0.99)),
@@ -152,6 +155,7 @@ std::vector<turns_reading::row> turns_reading::first(std::size_t so_many) const 
         other.refused += t.refused;
         other.expired += t.expired;
         other.gone += t.gone;
+        other.cost += t.cost;
     };
     for (std::size_t i = n; i < tenants.size(); ++i) add(tenants[i]);
     for (row const& t : all) {

@@ -82,7 +82,7 @@ struct tenant_status {
     std::string name;
     double weight = 1;
     double entitled = 0;  // from 0 to 1: its weight beside those of all who ask
-    double share = 0;     // what it got of all that was let in
+    double share = 0;     // what its requests cost, of all that have ended
     std::uint64_t in_flight = 0;
     std::uint64_t queued = 0;
     double wait_p99_ms = 0;

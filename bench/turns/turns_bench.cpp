@@ -21,6 +21,8 @@
 //                       goodput is what was answered in time, of what the upstream itself did in as
 //                       many seconds with the same seed, asked directly by 64 clients, which is
 //                       printed first
+//   deadlines           as over_2, with deadlines of 25 ms, a third of the line: how many were told
+//                       that theirs had passed, and how late; of ours, which alone know deadlines
 //   spike               the quiet load, and for half a second 10 times what the upstream can do, of
 //                       all 21 tenants; it has settled when of the 64 quiet requests that follow
 //                       (0.1 s) at most one takes longer than 92 ms, twice the p99 of the service
@@ -98,6 +100,7 @@ std::vector<tenant_load> alike(double times) {
 
 struct findings {
     histogram quiet, refusals, evictions;
+    histogram late_504;  // after the deadline
     std::vector<histogram> of_tenant{quiet_tenants + 1};
     std::uint64_t served = 0, in_time = 0, refused_quiet = 0, unanswered = 0;
     double worst_ms = 0;
@@ -116,6 +119,7 @@ struct findings {
                 continue;
             }
             if (is_quiet) ++refused_quiet;
+            if (r.status == 504) late_504.record(std::max(r.took - l.patience, 0ns));
             if (r.status == 0) {
                 ++unanswered;
             } else {
@@ -143,6 +147,7 @@ class measurement {
         if (scenario == "hot_1000") quiet(scenario, {quiet_and(1000), seconds});
         if (scenario == "over_2") over(scenario, {alike(2), seconds, 250ms});
         if (scenario == "over_10") over(scenario, {alike(10), seconds, 250ms});
+        if (scenario == "deadlines" && is_ours()) deadlines(scenario, {alike(2), seconds, 25ms});
         if (scenario == "spike") spike(scenario);
     }
 
@@ -162,6 +167,16 @@ class measurement {
         findings const f{o, l};
         begin_line(scenario);
         std::printf("goodput=%.1f%%", 100 * static_cast<double>(f.in_time) / (could_ * l.seconds));
+        end_line(o, f, l);
+    }
+
+    void deadlines(std::string_view scenario, load const& l) {
+        outcome const o = offer(at_.port(), l);
+        findings const f{o, l};
+        begin_line(scenario);
+        std::printf("expired=%llu expired_late_p50=%.2fms expired_late_p99=%.2fms",
+                    static_cast<unsigned long long>(f.late_504.count()),
+                    quantile_ms(f.late_504, 0.5), quantile_ms(f.late_504, 0.99));
         end_line(o, f, l);
     }
 
@@ -209,12 +224,13 @@ class measurement {
             quantile_ms(f.evictions, 0.99), static_cast<unsigned long long>(f.unanswered), late,
             o.connections, u.peak_mb);
         connections_ = std::max(connections_, o.connections);
-        bool const is_ours = name_ == "rondo" || name_ == "fifo";
-        if (is_ours) std::printf(" bound=%.0fMB", 12 + static_cast<double>(connections_) / 64);
+        if (is_ours()) std::printf(" bound=%.0fMB", 12 + static_cast<double>(connections_) / 64);
         std::printf(" cpu=%.0f%%%s\n", 100 * u.cpu_seconds / l.seconds,
                     late > late_ms ? " (the generator was late: the machine is the limit)" : "");
         std::fflush(stdout);
     }
+
+    bool is_ours() const { return name_ == "rondo" || name_ == "fifo"; }
 
     std::string name_;
     side& at_;
@@ -248,8 +264,8 @@ int main(int argc, char** argv) {
     if (argc == 3 && std::string_view{argv[1]} == "upstream") {
         serve_upstream(static_cast<std::uint16_t>(std::atoi(argv[2])), {terms.slots, service});
     }
-    std::vector<std::string> const scenarios{"alone",  "hot_100", "hot_1000",
-                                             "over_2", "over_10", "spike"};
+    std::vector<std::string> const scenarios{"alone",   "hot_100",   "hot_1000", "over_2",
+                                             "over_10", "deadlines", "spike"};
     for (int i = 1; i < argc; ++i) {
         if (known(argv[i], scenarios)) continue;
         std::printf("turns: there is no %s\n", argv[i]);

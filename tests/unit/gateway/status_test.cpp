@@ -6,8 +6,13 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "rondo/core/spawn.hpp"
+#include "rondo/sync/notify.hpp"
 #include "rondo/top.hpp"
+#include "support/manual_loop.hpp"
 
 namespace rondo::gateway {
 namespace {
@@ -47,6 +52,63 @@ TEST(Status, ComparesWhatIsWithWhatWas) {
     EXPECT_EQ(s.served, 100);
     // Only of those that came since then.
     EXPECT_NEAR(s.p50_ms, 50, 0.5);
+}
+
+turns_reading::row tenant(std::string name, std::uint64_t admitted, std::uint64_t cost) {
+    turns_reading::row t;
+    t.tenant = std::move(name);
+    t.admitted = admitted;
+    t.cost = cost;
+    t.in_flight = 1;
+    return t;
+}
+readings turns_of(std::vector<turns_reading::row> tenants) {
+    readings r = reading(time_point{} + 1s, 0, 1ms);
+    http::admission nobody{{}};
+    r.turns = std::make_unique<turns_reading>(nobody);
+    r.turns->tenants = std::move(tenants);
+    return r;
+}
+
+TEST(Status, SharesAreOfTheCostAsEntitlementIs) {
+    readings const then = turns_of({tenant("few and slow", 10, 900), tenant("many", 100, 100)});
+    status const s =
+        compare(turns_of({tenant("few and slow", 20, 1400), tenant("many", 600, 600)}), &then);
+    ASSERT_EQ(s.tenants.size(), 2U);
+    for (tenant_status const& t : s.tenants) {
+        EXPECT_EQ(t.share, 0.5) << t.name;
+        EXPECT_EQ(t.entitled, 0.5) << t.name;
+    }
+}
+
+// Asks, and stays until it is told to leave.
+task<void> visit(http::admission* at, notify* leave) {
+    auto const until = [](notify* n) -> task<void> { co_await n->notified(); };
+    http::admission::request r;
+    r.tenant = "acme";
+    auto asked = at->admit(std::move(r), until(leave));
+    auto const got = co_await std::move(asked);
+    if (got) co_await leave->notified();
+}
+
+TEST(Metrics, CountOnceWhoIsToldThatTheGatewayEnds) {
+    test::manual_loop loop;
+    notify leave;
+    http::admission_settings s;
+    s.limits.max_in_flight = 1;
+    http::admission turns{std::move(s), 1, 8, &loop.timers()};
+    spawn(loop, visit(&turns, &leave)).detach();
+    spawn(loop, visit(&turns, &leave)).detach();
+    loop.run_ready();
+    turns.close();  // one is in, one in line
+    spawn(loop, visit(&turns, &leave)).detach();
+    loop.run_ready();
+    readings r;
+    r.turns = std::make_unique<turns_reading>(turns);
+    EXPECT_NE(metrics_of(r).find("\nrondo_admission_refused_total{reason=\"draining\"} 2\n"),
+              std::string::npos);
+    leave.notify_waiters();
+    loop.run_ready();
 }
 
 TEST(Status, TakesACounterThatBeganAnewForNothing) {
