@@ -1,6 +1,9 @@
 #include "place.hpp"
 
+#include <exception>
 #include <utility>
+
+#include "rondo/core/this_task.hpp"
 
 namespace rondo::shop {
 
@@ -27,6 +30,15 @@ std::unique_ptr<datagram_socket> place::bind(member_id id) const {
     cannot_start("cannot listen at " + to_text(at) + ": " + reason_of(socket.error()));
     // A process has ended here; a node of the simulator goes on until its next wait.
     return network->bind({at.host, 0}).value();
+}
+
+task<void> reporting(task<void> part) {
+    environment const& env = co_await this_environment();
+    try {
+        co_await std::move(part);
+    } catch (...) {
+        env.where->unobserved(std::current_exception());
+    }
 }
 
 }  // namespace rondo::shop

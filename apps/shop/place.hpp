@@ -20,6 +20,7 @@
 #include "rondo/cluster/peer.hpp"
 #include "rondo/core/datagram.hpp"
 #include "rondo/core/executor.hpp"
+#include "rondo/core/task.hpp"
 
 namespace rondo::shop {
 
@@ -57,5 +58,9 @@ struct place {
         return directory.empty() ? name : directory + "/" + name;
     }
 };
+
+// A part of a role that is joined only at its end. What it throws goes to executor::unobserved() at
+// once: a role of which a part is missing must not go on as if it were whole.
+task<void> reporting(task<void> part);
 
 }  // namespace rondo::shop

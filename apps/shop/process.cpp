@@ -9,6 +9,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <exception>
 #include <filesystem>
 #include <random>
 #include <utility>
@@ -25,6 +26,16 @@ namespace {
 [[noreturn]] void end_process(spdlog::logger& log, int status) {
     log.flush();
     std::_Exit(status);
+}
+
+std::string text_of(std::exception_ptr const& exception) {
+    try {
+        std::rethrow_exception(exception);
+    } catch (std::exception const& e) {
+        return e.what();
+    } catch (...) {
+        return "an unknown exception";
+    }
 }
 
 task<void> to_its_end(std::function<task<int>(place, onlooker)> role, place here, onlooker shown) {
@@ -56,7 +67,10 @@ int run_as_process(process_options const& chosen, member_id self,
 
     boost::asio::io_context io{1};
     auto const work = boost::asio::make_work_guard(io);
-    asio::asio_executor<> where{io.get_executor()};
+    asio::asio_executor<> where{io.get_executor(), [log](std::exception_ptr const& exception) {
+                                    log->critical("cannot go on: {}", text_of(exception));
+                                    end_process(*log, exit_unforeseen);
+                                }};
     asio::udp_network network{io.get_executor()};
     std::random_device seed;
     std::mt19937_64 random{(std::uint64_t{seed()} << 32U) | seed()};

@@ -55,9 +55,9 @@ class screen {
         if (options_.shown) {
             options_.shown({[this] { return queues(); }, &me_.counts(), nullptr, &election_});
         }
-        auto receiving = spawn(*here_.where, me_.run());
-        auto electing = spawn(*here_.where, election_.run());
-        auto leading = spawn(*here_.where, lead_when_elected());
+        auto receiving = spawn(*here_.where, reporting(me_.run()));
+        auto electing = spawn(*here_.where, reporting(election_.run()));
+        auto leading = spawn(*here_.where, reporting(lead_when_elected()));
         co_await end_what_is_left_behind();
         for (order_line const& line : options_.orders) {
             co_await serve_customer(&line);

@@ -9,11 +9,14 @@
 //                in a context that is destroyed never runs. A task that only waits is no work to
 //                the context, unlike rondo::asio::run() and co_await; keep a work guard.
 // Timers         default_timers().
+// Exceptions     of a task that nobody joins go to the function that was given, or else to stderr.
 // Allocation     what boost::asio::post() allocates: recycled inside run(), else from the heap.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/post.hpp>
+#include <exception>
+#include <functional>
 #include <utility>
 
 #include "rondo/core/executor.hpp"
@@ -24,7 +27,10 @@ namespace rondo::asio {
 template <class Executor = boost::asio::any_io_executor>
 class asio_executor final : public executor {
   public:
-    explicit asio_executor(Executor where) noexcept : where_(std::move(where)) {}
+    using listener = std::function<void(std::exception_ptr)>;
+
+    explicit asio_executor(Executor where, listener unobserved = {}) noexcept
+        : where_(std::move(where)), listener_(std::move(unobserved)) {}
     asio_executor(asio_executor const&) = delete;
     asio_executor& operator=(asio_executor const&) = delete;
 
@@ -35,9 +41,14 @@ class asio_executor final : public executor {
         });
     }
     timer_service& timers() noexcept override { return default_timers(); }
+    void unobserved(std::exception_ptr exception) noexcept override {
+        if (!listener_) return executor::unobserved(std::move(exception));
+        listener_(std::move(exception));
+    }
 
   private:
     Executor where_;
+    listener listener_;
 };
 
 }  // namespace rondo::asio

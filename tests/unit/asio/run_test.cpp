@@ -176,5 +176,24 @@ TEST_F(AsioRun, SpawnedTaskIsJoinedFromAnAwaitable) {
     EXPECT_EQ(where, std::this_thread::get_id());
 }
 
+task<void> fail() {
+    co_await yield();
+    throw std::runtime_error{"nobody joins this"};
+}
+
+TEST_F(AsioRun, AnExecutorMayHearOfTheExceptionsOfTasksThatNobodyJoins) {
+    std::string heard;
+    asio::asio_executor<> where{io.get_executor(), [&heard](std::exception_ptr const& exception) {
+                                    try {
+                                        std::rethrow_exception(exception);
+                                    } catch (std::runtime_error const& e) {
+                                        heard = e.what();
+                                    }
+                                }};
+    spawn(where, fail()).detach();
+    io.run();
+    EXPECT_EQ(heard, "nobody joins this");
+}
+
 }  // namespace
 }  // namespace rondo
