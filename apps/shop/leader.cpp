@@ -55,6 +55,7 @@ void OrderCoordinator::receive(OrderActorMessage m) {
     }
     // Those that are being made count too: they wait again if their robot falls.
     if (open_.size() >= context_->most.open_orders) return reply_to(m.answer, {});
+    forget_cups_before(m.wanted.oid);
     open_[m.wanted.oid];
     queue_.push_back(std::move(m));
     assign();
@@ -103,6 +104,13 @@ void OrderCoordinator::end(order_id const& oid, order_outcome const& outcome) {
     for (auto& late : at->second) reply_to(late, outcome);
     open_.erase(at);
     being_made_.erase(oid);
+}
+
+void OrderCoordinator::forget_cups_before(order_id const& oid) {
+    auto const screen = screen_of(oid);
+    std::erase_if(cups_, [&](auto const& c) {
+        return screen && screen_of(c.first) == screen && c.first != oid;
+    });
 }
 
 // In turn, so that all of them work.
@@ -239,21 +247,6 @@ void LeaderReceiver::receive(OrderActorMessage m) {
     if (!told) reply_to(told.error().value.answer, {});
 }
 
-task<void> LeaderReceiver::receive(RecogniseActorMessage) {
-    for (std::uint32_t const s : screens_) {
-        std::vector<std::byte> const nothing;
-        cluster::address const screen = context_->here.address_of(screen_id(s));
-        auto const a = co_await context_->me.ask(screen, type(request::recover), nothing, 200ms,
-                                                 context_->mine);
-        if (!a) continue;
-        auto const waits = unpack<holding>(a->body);
-        if (!waits) continue;
-        for (attempt_at const& w : waits->held) {
-            context_->here.log->info("screen {} waits for {}", s, w.oid);
-        }
-    }
-}
-
 // --- leader ---
 
 leader::leader(place const& here, cluster::peer& me, cluster::election& elections,
@@ -273,14 +266,13 @@ leader::leader(place const& here, cluster::peer& me, cluster::election& election
             {.mailbox = 2 + most_held});
         (void)coordinator.try_tell(ResolverActorMessage{r, resolver});
         (void)resolver.try_tell(RecogniseActorMessage{});
-        duties_.spawn(tell_robot(r));
+        duties_.spawn(reporting(tell_robot(r)));
     }
-    receiver_ = actors_.start<LeaderReceiver>("LeaderReceiver", [this, coordinator] {
-        return LeaderReceiver{context_, coordinator, screens_};
-    });
-    (void)receiver_->try_tell(RecogniseActorMessage{});
-    duties_.spawn(watch_stock());
-    duties_.spawn(take_over());
+    receiver_ = actors_.start<LeaderReceiver>(
+        "LeaderReceiver", [coordinator] { return LeaderReceiver{coordinator}; });
+    for (std::uint32_t const s : screens_) duties_.spawn(reporting(recognise(s)));
+    duties_.spawn(reporting(watch_stock()));
+    duties_.spawn(reporting(take_over()));
 }
 
 void leader::order(OrderActorMessage m) {
@@ -299,6 +291,19 @@ task<void> leader::stop() {
     co_await duties_.shutdown();
     auto const ended = co_await actors_.join();
     (void)ended;
+}
+
+task<void> leader::recognise(std::uint32_t screen) {
+    std::vector<std::byte> const nothing;
+    cluster::address const at = context_.here.address_of(screen_id(screen));
+    auto const a =
+        co_await context_.me.ask(at, type(request::recover), nothing, 200ms, context_.mine);
+    std::optional<holding> waits;
+    if (a) waits = unpack<holding>(a->body);
+    if (!waits) co_return;
+    for (attempt_at const& w : waits->held) {
+        context_.here.log->info("screen {} waits for {}", screen, w.oid);
+    }
 }
 
 task<void> leader::watch_stock() {

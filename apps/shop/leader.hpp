@@ -1,7 +1,7 @@
 // leader.hpp: the leader among the screens: it hands the orders of all of them to free robots.
 //
 // Actors         by the names of the design they come from:
-//                LeaderReceiver    takes the orders of screens, and recognises the screens
+//                LeaderReceiver    takes the orders of screens
 //                OrderCoordinator  knows which robots are free; orders wait in its queue
 //                OrderResolver     one for each robot: has it make one order after the other
 // Messages       OrderActorMessage (an order), FreeRobotActorMessage (a robot is free again),
@@ -12,7 +12,8 @@
 // Recovery       a leader begins by asking all robots what they hold: an order that a robot has
 //                made, or is making, is asked of that robot again, with its attempt. If another
 //                robot makes it meanwhile, the older cup is discarded: the screen asks one leader
-//                at a time, so nobody can pay for it any more.
+//                at a time, so nobody can pay for it any more. Screens are asked too, all at once,
+//                and orders do not wait for that: they come from them anyway.
 // Bounds         orders that wait or are being made, and all mailboxes; one order too many is
 //                answered busy.
 // A fallen robot is asked again and again, and is free again when it answers.
@@ -134,6 +135,8 @@ class OrderCoordinator {
 
     // Gives free robots what waits; at the end of every message.
     void assign();
+    // A screen has one order at a time: what it had before is never asked for again.
+    void forget_cups_before(order_id const& oid);
     // A free robot for this order: the one that holds it already, or any other.
     std::optional<std::uint32_t> robot_for(OrderActorMessage& order);
     void give(std::uint32_t number, OrderActorMessage order);
@@ -172,19 +175,14 @@ class OrderResolver {
 
 class LeaderReceiver {
   public:
-    using accepts = actor::messages<OrderActorMessage, RecogniseActorMessage>;
+    using accepts = actor::messages<OrderActorMessage>;
 
-    LeaderReceiver(leading_context& c, coordinator_address to, std::vector<std::uint32_t> screens)
-        : context_(&c), coordinator_(std::move(to)), screens_(std::move(screens)) {}
+    explicit LeaderReceiver(coordinator_address to) : coordinator_(std::move(to)) {}
 
     void receive(OrderActorMessage m);
-    // Tells the screens who leads, so that they order here what they wait for.
-    task<void> receive(RecogniseActorMessage);
 
   private:
-    leading_context* context_;
     coordinator_address coordinator_;
-    std::vector<std::uint32_t> screens_;
 };
 
 class leader {
@@ -201,6 +199,8 @@ class leader {
     task<void> stop();
 
   private:
+    // Tells a screen who leads, so that it orders here what it waits for.
+    task<void> recognise(std::uint32_t screen);
     task<void> watch_stock();
     task<void> tell_robot(std::uint32_t number);
     task<void> take_over();

@@ -150,6 +150,22 @@ TEST_F(OrderCoordination, WhatARobotHoldsIsAskedOfThatRobotWithItsAttempt) {
     EXPECT_EQ(given_to(1), "b" + at_first);
 }
 
+TEST_F(OrderCoordination, TheLastCupOfAScreenIsKnownHoweverManyItHadBefore) {
+    is_free(0);
+    std::string last;
+    for (std::size_t n = 0; n <= limits{}.known_cups; ++n) {
+        last = "1-j-" + std::to_string(n);
+        answers const a = order(last);
+        FreeRobotActorMessage ready{0, last, {reply::ready, {first, 0, {}}, {}}, {}};
+        coordinator().receive(std::move(ready));
+        ASSERT_EQ(given_to(0), last + at_first);
+    }
+    EXPECT_EQ(context().known_cups, 1U);
+    is_free(1);  // whose turn it would be
+    answers const again = order(last, 2 * first);
+    EXPECT_EQ(given_to(0), last + at_first);
+}
+
 TEST_F(OrderCoordination, ACupOfAnOrderThatAnotherRobotMakesIsDiscarded) {
     is_free(0);
     answers const a = order("a");
