@@ -30,6 +30,8 @@ constexpr std::array tables{
     "CREATE TABLE IF NOT EXISTS steps("
     "number INTEGER PRIMARY KEY, key TEXT NOT NULL, state TEXT NOT NULL,"
     "attempt INTEGER NOT NULL, reason TEXT NOT NULL, at INTEGER NOT NULL)",
+    "CREATE INDEX IF NOT EXISTS steps_of ON steps(key)",
+    "CREATE INDEX IF NOT EXISTS authorised ON entries(authorisation)",  // the last one is asked for
     "CREATE INDEX IF NOT EXISTS unresolved ON entries(authorisation) "
     "WHERE state IN ('PREPARED', 'COMMITTED')",
 };

@@ -167,6 +167,23 @@ TEST_F(Ledger, CapacityMayGrowButNotShrinkBelowWhatIsSold) {
     EXPECT_EQ(more->levels()->back().capacity, 500);
 }
 
+// What is asked at every order, or for every order, does not read all of them.
+TEST_F(Ledger, NoQueryTakesLongerBecauseTheLedgerIsLong) {
+    prepare("a", {{"mint", 1}});
+    database db = database::open(file()).value();
+    for (char const* const sql :
+         {"SELECT coalesce(max(authorisation), 0) + 1 FROM entries",
+          "SELECT state FROM entries WHERE key = 'a'", "SELECT amount FROM items WHERE key = 'a'",
+          "SELECT state FROM steps WHERE key = 'a' ORDER BY number",
+          "SELECT amount FROM takes WHERE key = 'a'",
+          "SELECT key FROM entries WHERE state IN ('PREPARED', 'COMMITTED') "
+          "ORDER BY authorisation LIMIT 8"}) {
+        rows plan = db.ask(std::string{"EXPLAIN QUERY PLAN "} + sql);
+        ASSERT_TRUE(plan.next()) << db.failure();
+        EXPECT_NE(plan.text(3).find(" USING "), std::string::npos) << sql << ": " << plan.text(3);
+    }
+}
+
 TEST_F(Ledger, EveryStepIsInTheHistoryInItsOrder) {
     prepare("a", {{"mint", 1}});
     prepare("b", {{"mint", 1}});
