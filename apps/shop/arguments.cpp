@@ -16,10 +16,13 @@
 #include <system_error>
 
 #include "members.hpp"
+#include "rondo/cluster/token_ring.hpp"
 
 namespace rondo::shop {
 
 namespace {
+
+static_assert(most_robots == cluster::token_ring::most_members);
 
 using problem = std::unexpected<std::string>;
 using bytes_of_key = std::array<std::byte, 32>;
@@ -70,10 +73,10 @@ cluster::secret secret_from(std::span<std::byte const> text) {
     return s;
 }
 
-}  // namespace
-
+// A list "0:1:2" of numbers, each of them once and below `most`.
 std::expected<std::vector<std::uint32_t>, std::string> parse_members(std::string_view text,
-                                                                     std::string_view what) {
+                                                                     std::string_view what,
+                                                                     std::uint32_t most) {
     std::vector<std::uint32_t> members;
     std::string const whole = std::string{what} + " " + quoted(text) + ": ";
     for (std::size_t from = 0; from <= text.size();) {
@@ -84,9 +87,9 @@ std::expected<std::vector<std::uint32_t>, std::string> parse_members(std::string
         if (error != std::errc{} || end != part.data() + part.size()) {
             return problem{whole + quoted(part) + " is not a number"};
         }
-        if (number >= most_of_a_kind) {
+        if (number >= most) {
             return problem{whole + std::to_string(number) + " is too high; numbers go to " +
-                           std::to_string(most_of_a_kind - 1)};
+                           std::to_string(most - 1)};
         }
         if (std::ranges::find(members, number) != members.end()) {
             return problem{whole + std::to_string(number) + " is there twice"};
@@ -97,9 +100,11 @@ std::expected<std::vector<std::uint32_t>, std::string> parse_members(std::string
     return members;
 }
 
+}  // namespace
+
 std::expected<std::vector<std::uint32_t>, std::string> parse_ring(std::string_view text,
                                                                   std::uint32_t self) {
-    auto ring = parse_members(text, "ring");
+    auto ring = parse_members(text, "ring", most_robots);
     if (!ring) return ring;
     auto const at = std::ranges::find(*ring, self);
     if (at == ring->end()) {
@@ -116,7 +121,7 @@ std::expected<std::vector<std::uint32_t>, std::string> parse_ring(std::string_vi
 
 std::expected<std::vector<std::uint32_t>, std::string> parse_screens(std::string_view text,
                                                                      std::uint32_t self) {
-    auto screens = parse_members(text, "screens");
+    auto screens = parse_members(text, "screens", most_screens);
     if (!screens) return screens;
     if (std::ranges::find(*screens, self) == screens->end()) {
         return problem{"screens " + quoted(text) + ": screen " + std::to_string(self) +

@@ -11,11 +11,8 @@
 
 namespace rondo::shop {
 
-// A list "0:1:2" of numbers of robots or screens. The error says what is wrong with it.
-std::expected<std::vector<std::uint32_t>, std::string> parse_members(std::string_view text,
-                                                                     std::string_view what);
-
-// The ring "1:2:0" of robot 1: rotated so that it begins with the robot itself.
+// The ring "1:2:0" of robot 1: rotated so that it begins with the robot itself. The error says what
+// is wrong with it.
 std::expected<std::vector<std::uint32_t>, std::string> parse_ring(std::string_view text,
                                                                   std::uint32_t self);
 

@@ -67,6 +67,8 @@ class demo {
   private:
     static instant now() { return std::chrono::steady_clock::now(); }
     std::uint64_t below(std::uint64_t n) { return random_() % n; }
+    // Orders of all screens.
+    std::int64_t given() const { return std::int64_t{options_.screens} * options_.orders; }
     std::string in(std::string const& name) const { return options_.directory + "/" + name; }
 
     // Why it cannot run, if so.
@@ -225,8 +227,10 @@ class demo {
         auto const seen = summarise(options_.directory);
         if (!seen) return;
         std::ostringstream line;
-        line << seen->delivered << " delivered, " << seen->aborted << " aborted, " << seen->refunded
-             << " refunded, " << seen->open << " open;";
+        std::int64_t const ended = seen->delivered + seen->aborted + seen->refunded;
+        line << given() - seen->open - ended << " queued, " << seen->open << " open, "
+             << seen->delivered << " delivered, " << seen->aborted << " aborted, " << seen->refunded
+             << " refunded;";
         for (flavour_level const& f : seen->stock) {
             line << " " << f.name << " " << f.capacity - f.committed;
         }
@@ -253,12 +257,11 @@ class demo {
         auto const seen = summarise(options_.directory);
         std::int64_t const ended =
             seen ? seen->delivered + seen->aborted + seen->refunded : std::int64_t{-1};
-        std::int64_t const given = std::int64_t{options_.screens} * options_.orders;
-        good = good && ended == given;
+        good = good && ended == given();
         std::printf("%llu datagrams were dropped by those that were not killed\n",
                     static_cast<unsigned long long>(dropped()));
         std::printf("%lld of %lld orders came to their end, %u processes were killed: %s\n",
-                    static_cast<long long>(ended), static_cast<long long>(given), kills_,
+                    static_cast<long long>(ended), static_cast<long long>(given()), kills_,
                     good ? "nothing was lost" : "SOMETHING IS WRONG");
         return good;
     }

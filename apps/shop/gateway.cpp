@@ -145,7 +145,8 @@ task<void> run_gateway(place here, gateway_options chosen) {
     for (flavour const& f : chosen.sold) capacities.push_back({f.name, f.capacity});
     auto opened = cluster::ledger::open(here.file("ledger.db"), capacities, here.vfs);
     if (!opened) {
-        here.fail(opened.error());
+        bool const sold_more = opened.error().cause == cluster::cannot_open::because::capacity;
+        (sold_more ? here.cannot_start : here.fail)(opened.error().text);
         co_return;
     }
     std::unique_ptr<datagram_socket> socket = here.bind(gateway_id);

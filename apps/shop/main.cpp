@@ -37,7 +37,7 @@ struct command_line {
     std::string screens;
     std::string orders;
     std::uint32_t robots = 0;
-    std::uint32_t scoop_ms = 0;
+    duration scoop{};
     std::uint32_t gone_after_s = 10;
     times patience;
     cluster::election_options election;
@@ -97,7 +97,7 @@ int run_the_robot(command_line const& c) {
     robot_options chosen;
     chosen.number = c.number;
     chosen.ring = *std::move(ring);
-    chosen.scoop = std::chrono::milliseconds{c.scoop_ms};
+    chosen.scoop = c.scoop;
     chosen.patience = c.patience;
     chosen.tokens = c.tokens;
     chosen.tokens.handshake = c.tokens.freeze * 2 / 5;
@@ -144,6 +144,7 @@ struct waiting_time {
     char const* name;
     duration* value;
     char const* what;
+    std::uint32_t least_ms = 1;
 };
 void add_times(CLI::App& command, std::initializer_list<waiting_time> all) {
     for (waiting_time const& t : all) {
@@ -156,16 +157,20 @@ void add_times(CLI::App& command, std::initializer_list<waiting_time> all) {
         };
         auto const ms = std::chrono::duration_cast<std::chrono::milliseconds>(*t.value).count();
         command.add_option_function<std::uint32_t>("--" + std::string{t.name} + "-ms", set, t.what)
-            ->check(CLI::Range(1U, 3'600'000U))
+            ->check(CLI::Range(t.least_ms, 3'600'000U))
             ->envname(variable)
             ->default_str(std::to_string(ms));
     }
 }
 
-void add_process_options(CLI::App& command, command_line& c) {
+void add_state(CLI::App& command, command_line& c) {
     command.add_option("--state", c.process.directory, "where the files of the shop are")
         ->envname("SHOP_STATE")
         ->capture_default_str();
+}
+
+void add_process_options(CLI::App& command, command_line& c) {
+    add_state(command, c);
     command.add_option("--host", c.process.host, "the IPv4 address of all members")
         ->capture_default_str();
     command.add_option("--base-port", c.process.base_port, "the gateway's port; others follow")
@@ -205,7 +210,7 @@ int check_run(command_line const& c) {
     return good ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-CLI::Range number_of_a_kind() { return {std::uint32_t{0}, most_of_a_kind - 1}; }
+CLI::Range number_below(std::uint32_t most) { return {std::uint32_t{0}, most - 1}; }
 
 }  // namespace
 
@@ -218,26 +223,27 @@ int main(int argc, char** argv) {
     gateway->add_option("--stock", c.stock_file, "what is sold")->capture_default_str();
     add_times(*gateway, {{"authorisation", &c.authorisation, "of a card, until it is charged"}});
     CLI::App* const robot = app.add_subcommand("robot", "a robot of the ring");
-    robot->add_option("number", c.number)->required()->check(number_of_a_kind());
+    robot->add_option("number", c.number)->required()->check(number_below(most_robots));
     robot->add_option("ring", c.ring, "as 1:2:0, beginning with itself")->required();
-    robot->add_option("--scoop-ms", c.scoop_ms, "how long it takes to fill in a flavour");
     add_times(
         *robot,
-        {{"keep-alive", &c.tokens.keep_alive, "between two signs of life; 3 missed are death"},
+        {{"scoop", &c.scoop, "how long it takes to fill in a flavour", 0},
+         {"keep-alive", &c.tokens.keep_alive, "between two signs of life; 3 missed are death"},
          {"freeze", &c.tokens.freeze, "of the ring, at most, while it is repaired"},
          {"stock-age", &c.patience.levels_age, "twice that long what a leader said is used"},
          {"cup-kept", &c.patience.cup_kept, "that nobody fetches; more than authorisations"}});
     CLI::App* const screen = app.add_subcommand("screen", "a screen, with the orders of a file");
-    screen->add_option("number", c.number)->required()->check(number_of_a_kind());
+    screen->add_option("number", c.number)->required()->check(number_below(most_screens));
     screen->add_option("screens", c.screens, "as 0:1:2")->required();
     screen->add_option("orders", c.orders, "a file with an order in JSON on each line")->required();
     screen->add_option("robots", c.robots, "how many there are")
         ->required()
-        ->check(CLI::Range(std::uint32_t{1}, most_of_a_kind));
+        ->check(CLI::Range(std::uint32_t{1}, most_robots));
     screen
         ->add_option("--gone-after", c.gone_after_s,
                      "seconds of silence after which the orders of another screen are taken over")
         ->check(CLI::Range(1U, 3600U))
+        ->envname("SHOP_GONE_AFTER")
         ->capture_default_str();
     add_times(*screen,
               {{"leader-silence", &c.patience.leader_silence, "of a leader, then there is another"},
@@ -253,17 +259,18 @@ int main(int argc, char** argv) {
     bool as_json = false;
     ledger->add_flag("--json", as_json, "as JSON");
     CLI::App* const verify_run = app.add_subcommand("verify", "check the files of a finished run");
-    for (CLI::App* const command : {ledger, verify_run}) {
-        command->add_option("--state", c.process.directory, "where the files of the shop are")
-            ->capture_default_str();
-    }
+    for (CLI::App* const command : {ledger, verify_run}) add_state(*command, c);
     CLI::App* const demo = app.add_subcommand("demo", "a whole shop on this machine");
     demo_options shown;
     demo->add_flag("--chaos", shown.chaos, "kill processes at random while it runs");
     demo->add_option("--state", shown.directory, "keep its files here, in a new directory");
     demo->add_option("--seed", shown.seed, "of orders and of who is killed");
     demo->add_option("--orders", shown.orders, "of each screen")->capture_default_str();
-    CLI11_PARSE(app, argc, argv);
+    try {
+        app.parse(argc, argv);
+    } catch (CLI::ParseError const& e) {  // help that was asked for is one too
+        return app.exit(e) == EXIT_SUCCESS ? EXIT_SUCCESS : exit_bad_arguments;
+    }
 
     if (gateway->parsed()) return run_the_gateway(c);
     if (robot->parsed()) return run_the_robot(c);

@@ -12,8 +12,11 @@ namespace rondo::shop {
 
 using cluster::member_id;
 
-// Numbers of robots and screens are below this.
+// Ids of robots and screens have room for so many of each.
 inline constexpr std::uint32_t most_of_a_kind = 64;
+// So many there may be; their numbers are below this. A token ring has room for fewer.
+inline constexpr std::uint32_t most_robots = 16;
+inline constexpr std::uint32_t most_screens = most_of_a_kind;
 
 inline constexpr member_id gateway_id = 0;
 constexpr member_id robot_id(std::uint32_t number) noexcept { return 1 + number; }

@@ -49,11 +49,12 @@ standing standing_of(std::string_view name) noexcept {
 
 char const* to_text(standing s) noexcept { return names[static_cast<std::size_t>(s)]; }
 
-std::expected<ledger, std::string> ledger::open(std::string const& file,
+std::expected<ledger, cannot_open> ledger::open(std::string const& file,
                                                 std::span<amount_of const> capacities,
                                                 char const* vfs) {
+    using because = cannot_open::because;
     std::expected<database, std::string> opened = database::open(file, vfs);
-    if (!opened) return std::unexpected{std::move(opened.error())};
+    if (!opened) return std::unexpected{cannot_open{because::storage, std::move(opened.error())}};
     ledger made{*std::move(opened)};
     std::optional<std::string> wrong;
     {
@@ -62,8 +63,8 @@ std::expected<ledger, std::string> ledger::open(std::string const& file,
         wrong = made.set_capacities(capacities);
         if (!wrong) change.commit();
     }
-    if (made.failed()) wrong = made.failure();
-    if (wrong) return std::unexpected{*std::move(wrong)};
+    if (made.failed()) return std::unexpected{cannot_open{because::storage, made.failure()}};
+    if (wrong) return std::unexpected{cannot_open{because::capacity, *std::move(wrong)}};
     return made;
 }
 

@@ -87,6 +87,16 @@ struct resource_level {
 
 struct storage_failed {};
 
+// Why there is no ledger.
+struct cannot_open {
+    enum class because : std::uint8_t {
+        storage,   // the file cannot be read or written
+        capacity,  // more was sold of a resource than it is to have
+    };
+    because cause;
+    std::string text;  // for a person
+};
+
 // Times are since the beginning of 1970: they outlive the process.
 class ledger {
   public:
@@ -95,8 +105,8 @@ class ledger {
     // Why this one is refused, if it is.
     using judgement = std::function<std::optional<std::string>()>;
 
-    // The capacity of a resource may grow between two runs. The error says what is wrong.
-    static std::expected<ledger, std::string> open(std::string const& file,
+    // The capacity of a resource may change between two runs, but not below what was sold.
+    static std::expected<ledger, cannot_open> open(std::string const& file,
                                                    std::span<amount_of const> capacities,
                                                    char const* vfs = nullptr);
 

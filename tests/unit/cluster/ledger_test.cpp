@@ -160,7 +160,8 @@ TEST_F(Ledger, CapacityMayGrowButNotShrinkBelowWhatIsSold) {
     commit("a", {{"mint", 200, 1, 1}});
     auto const less = ledger::open(file(), std::vector<amount_of>{{"mint", 199}});
     ASSERT_FALSE(less);
-    EXPECT_NE(less.error().find("mint"), std::string::npos);
+    EXPECT_EQ(less.error().cause, cannot_open::because::capacity);
+    EXPECT_NE(less.error().text.find("mint"), std::string::npos);
     EXPECT_EQ(book().levels()->back().capacity, 300);
     auto more = ledger::open(file(), std::vector<amount_of>{{"mint", 500}});
     ASSERT_TRUE(more);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "rondo/cluster/token_ring.hpp"
 #include "shop/arguments.hpp"
 #include "shop/order.hpp"
 #include "shop/stock.hpp"
@@ -13,6 +14,7 @@
 
 namespace {
 
+namespace cluster = rondo::cluster;
 using namespace rondo::shop;
 using rondo::test::scratch_directory;
 
@@ -106,12 +108,17 @@ TEST(ShopArguments, TheRingBeginsWithTheRobotItself) {
     EXPECT_EQ(parse_ring("1:", 1).error(), "ring '1:': '' is not a number");
     EXPECT_EQ(parse_ring("", 1).error(), "ring '': '' is not a number");
     EXPECT_EQ(parse_ring("1:-2", 1).error(), "ring '1:-2': '-2' is not a number");
-    EXPECT_EQ(parse_ring("1:64", 1).error(), "ring '1:64': 64 is too high; numbers go to 63");
+    EXPECT_EQ(parse_ring("1:16", 1).error(), "ring '1:16': 16 is too high; numbers go to 15");
+    std::string ring = "0";
+    for (int r = 1; r < 16; ++r) ring += ":" + std::to_string(r);
+    EXPECT_EQ(parse_ring(ring, 0).value().size(), cluster::token_ring::most_members);
 }
 
 TEST(ShopArguments, AScreenIsAmongTheScreens) {
     EXPECT_EQ(parse_screens("0:1:2", 1).value().size(), 3U);
     EXPECT_EQ(parse_screens("0:2", 1).error(), "screens '0:2': screen 1 is not among them");
+    EXPECT_EQ(parse_screens("1:63", 1).value().size(), 2U);
+    EXPECT_EQ(parse_screens("1:64", 1).error(), "screens '1:64': 64 is too high; numbers go to 63");
 }
 
 TEST(ShopArguments, AProbabilityIsFromZeroToOne) {

@@ -6,9 +6,11 @@
 #include <csignal>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "rondo/cluster/ledger.hpp"
 #include "running_shop.hpp"
 
 namespace rondo::shop::test {
@@ -87,9 +89,13 @@ TEST(ShopProgram, WhatIsWrongWithItsArgumentsIsSaid) {
     EXPECT_EQ(orders.said, "/no/such/file: cannot be read\n");
     ended const stock = shop({"gateway", "--stock", "/no/such/file"});
     EXPECT_EQ(stock.status, 2);
-    EXPECT_NE(shop({"robot", "64", "64"}).status, 0);
-    EXPECT_NE(shop({"screen", "0", "0", "x", "0"}).status, 0);
-    EXPECT_NE(shop({}).status, 0);
+    EXPECT_EQ(shop({"robot", "16", "16"}).status, 2);
+    EXPECT_EQ(shop({"robot", "0", "0:16"}).said, "ring '0:16': 16 is too high; numbers go to 15\n");
+    EXPECT_EQ(shop({"screen", "0", "0", "x", "0"}).status, 2);
+    EXPECT_EQ(shop({"screen", "0", "0", "x", "17"}).status, 2);
+    EXPECT_EQ(shop({"robot", "0", "0", "--nonsense"}).status, 2);
+    EXPECT_EQ(shop({}).status, 2);
+    EXPECT_EQ(shop({"--help"}).status, 0);
     EXPECT_EQ(shop({"verify", "--state", "/no/such/directory"}).status, 2);
 }
 
@@ -155,8 +161,25 @@ TEST(ShopProgram, ARoleThatCannotStartSaysWhy) {
     EXPECT_NE(garbage.said.find("ledger.db: file is not a database"), std::string::npos)
         << garbage.said;
     ended const silence = shop({"screen", "0", "0", "x", "1", "--leader-silence-ms", "0"});
-    EXPECT_NE(silence.status, 0);
+    EXPECT_EQ(silence.status, 2);
     EXPECT_NE(silence.said.find("--leader-silence-ms"), std::string::npos) << silence.said;
+}
+
+TEST(ShopProgram, ACapacityBelowWhatIsSoldIsSaidToBeThat) {
+    rondo::test::scratch_directory const in;
+    std::vector<cluster::amount_of> const lemon{{"lemon", 100}};
+    {
+        auto book = cluster::ledger::open(in.path() / "ledger.db", lemon).value();
+        auto const accept = [] { return std::optional<std::string>{}; };
+        (void)book.prepare("0-j-1", {lemon, "4242", 1}, accept, 0s, 60s);
+        std::vector<cluster::take> const all{{"lemon", 100, 1, 1}};
+        ASSERT_EQ(book.commit("0-j-1", 1, all, 1s)->at, cluster::standing::committed);
+    }
+    (void)in.write("stock.toml", "[flavour.lemon]\ncapacity = 99\nprice = 10\n");
+    ended const less = shop(
+        {"gateway", "--stock", (in.path() / "stock.toml").string(), "--state", in.path().string()});
+    EXPECT_EQ(less.status, 1);
+    EXPECT_NE(less.said.find("of lemon, 100 are sold already"), std::string::npos) << less.said;
 }
 
 TEST(ShopProgram, ADemoThatCannotRunSaysWhyAtOnce) {
@@ -187,6 +210,13 @@ TEST(ShopProgram, ALineThatIsNoOrderIsReportedAndSkipped) {
     s.expect_good_end();
     EXPECT_NE(s.screen(0).said().find("orders0.jsonl:4: this is not JSON"), std::string::npos)
         << s.dump();
+}
+
+TEST(ShopProgram, ADemoShowsWhatWaitsAndEndsWithAVerdict) {
+    ended const demo = shop({"demo", "--orders", "2"});
+    EXPECT_EQ(demo.status, 0);
+    EXPECT_NE(demo.said.find(" s  0 queued, 0 open, "), std::string::npos) << demo.said;
+    EXPECT_NE(demo.said.find("6 of 6 orders came to their end"), std::string::npos) << demo.said;
 }
 
 TEST(ShopVerify, FindsWhatIsWrong) {
