@@ -23,8 +23,8 @@ namespace rondo::shop::test {
 class fault_proxy {
   public:
     fault_proxy(std::uint16_t peers_port, std::uint16_t base_port,
-                std::vector<std::uint32_t> const& ids, double loss)
-        : base_port_(base_port), loss_(loss) {
+                std::vector<std::uint32_t> const& ids, double loss, std::uint64_t seed = 7)
+        : base_port_(base_port), loss_(loss), random_(static_cast<std::uint32_t>(seed)) {
         for (std::uint32_t const id : ids) {
             int const s = udp_socket(static_cast<std::uint16_t>(peers_port + id));
             sockets_.push_back({s, POLLIN, 0});
@@ -121,7 +121,7 @@ class fault_proxy {
     std::uint16_t base_port_;
     double loss_;
     std::atomic<std::uint8_t> dropped_type_{0};
-    std::minstd_rand random_{7};
+    std::minstd_rand random_;
     std::vector<pollfd> sockets_;
     std::map<int, std::uint16_t> doors_;  // where to each door leads
     std::map<int, way> ways_;
