@@ -104,7 +104,7 @@ constexpr auto table = std::to_array<key_info>({
      "for a connection between requests, and between two pieces of a body"},
     {"timeouts", "connect", "duration", "\"5s\"", "to connect to a backend"},
     {"timeouts", "response", "duration", "\"60s\"",
-     "for the header of a backend's response, from the end of the request"},
+     "for the header of a backend's response, from the end of the request; then for a pause in it"},
 });
 
 }  // namespace

@@ -66,6 +66,12 @@ failure channel::from(boost::system::error_code e) const noexcept {
 
 void channel::cancel() noexcept {
     cancelled_ = cancelled_by::owner;
+// What a reset leaves behind is no end: nobody said that it is all.
+std::unexpected<failure> channel::nothing_read(boost::system::error_code e) noexcept {
+    at_end_ = e == net::error::eof;
+    return std::unexpected{from(e)};
+}
+
     boost::system::error_code ignored;
     (void)socket_.cancel(ignored);
 }
@@ -91,9 +97,9 @@ std::optional<std::expected<std::size_t, failure>> channel::read_at_once(
         to.commit(static_cast<std::size_t>(n));
         return static_cast<std::size_t>(n);
     }
-    if (n == 0) return std::unexpected{from(net::error::eof)};
+    if (n == 0) return nothing_read(net::error::eof);
     if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) return std::nullopt;
-    return std::unexpected{from(last_error())};
+    return nothing_read(last_error());
 }
 
 task<std::expected<std::size_t, failure>> channel::fill(buffer* to, std::size_t wanted,
@@ -123,7 +129,7 @@ task<std::expected<std::size_t, failure>> channel::fill(buffer* to, std::size_t 
         net::mutable_buffer const where{to->tail(), std::min(to->room(), most)};
         n = co_await socket_.async_read_some(where, use_task);
     }
-    if (!n) co_return std::unexpected{from(n.error())};
+    if (!n) co_return nothing_read(n.error());
     to->commit(*n);
     reads_ahead_ = most_reads_ahead;
     wrote_last_ = false;
@@ -195,7 +201,7 @@ task<std::expected<std::string_view, failure>> channel::read_body() {
         read_by_ = never;
         if (more && much) co_return take_piece();
         if (more) continue;
-        if (in_framing_ == framing::until_close && more.error().kind == failure_kind::closed) {
+        if (in_framing_ == framing::until_close && at_end_) {
             in_ended_ = true;
             continue;
         }

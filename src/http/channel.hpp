@@ -164,6 +164,7 @@ class channel : public watched {
     }
 
     party other_;
+    std::unexpected<failure> nothing_read(boost::system::error_code e) noexcept;
 
     http::framing in_framing_ = http::framing::none;
     std::uint8_t reads_ahead_ = 0;  // that may be tried before a wait
@@ -175,6 +176,7 @@ class channel : public watched {
     std::size_t given_ = 0;    // of that, to be consumed before the next piece
     chunk_decoder decoder_{most_};
     std::vector<field> trailers_;
+    bool at_end_ = false;  // the other side has said that nothing more comes
 
     http::framing out_framing_ = http::framing::none;
     bool out_muted_ = false;

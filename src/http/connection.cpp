@@ -277,8 +277,9 @@ task<bool> connection::end_answer() {
         (void)co_await refuse(500, "the handler gave no answer");
     } else if (!message_sent()) {
         auto const ended = co_await finish({});
-        if (!ended) co_return false;  // whoever reads knows that it is not complete
+        if (!ended) co_return false;
     }
+        if (failed_) co_return false;  // whoever reads knows that it is not complete
     co_return true;
 }
 

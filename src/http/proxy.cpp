@@ -150,9 +150,11 @@ std::vector<proxy::figures> proxy::measure() const {
 }
 
 void proxy::failed(exchange const& x, attempt const& a, failure const& f) {
-    // A connection that was kept open may be closed at any time; the backend is well.
+    // A connection that was kept open may be closed at any time; the backend is well. So it may be
+    // if it has nothing to say for long, in an answer that it has begun.
     bool const stale = a.reused && f.kind == failure_kind::closed && !a.headed;
-    if (f.source != party::upstream || stale) return;
+    bool const quiet = a.headed && f.kind == failure_kind::timed_out;
+    if (f.source != party::upstream || stale || quiet) return;
     count(tally_of(x, a).failures);
     turns_.failed(a.turn, clock::now());
     if (options_.on_failure) options_.on_failure(options_.backends[a.turn.index].address, f);
@@ -184,11 +186,8 @@ task<void> proxy::answer(exchange* x) {
         if (done) co_return;
         failure const f = done.error();
         failed(*x, a, f);
-        if (f.source == party::client) co_return;
-        if (x->answered()) {
-            x->cut();
-            co_return;
-        }
+        if (x->answered()) x->cut();
+        if (x->answered() || f.source == party::client) co_return;
         if (!try_again(a, f, x->head().method)) {
             co_await refuse(x, f);
             co_return;
@@ -217,8 +216,9 @@ task<outcome> proxy::attempt_once(exchange* x, attempt* a) {
     auto both =
         co_await when_all(with_stop(upload(x, &over, a), a->end->upload.token()),
                           with_stop(finish_download(x, &over, a), a->end->download.token()));
-    if (a->client_failure) co_return std::unexpected{*a->client_failure};
     auto const& downloaded = std::get<1>(both);
+    bool const whole = downloaded && *downloaded;
+    if (a->client_failure && !whole) co_return std::unexpected{*a->client_failure};
     if (!downloaded) {
         co_return std::unexpected{
             failure{failure_kind::stopped, party::us, false, "it was stopped"}};

@@ -81,17 +81,19 @@ failure upstream::with_retry(failure f) const noexcept {
     return f;
 }
 
-// Who still gets a body is not late with the response.
+// Who still gets a body is not late with the response, however slow that is: its time begins when
+// nothing more is sent. After its head a response is alive while something passes either way.
 void upstream::renew_patience() noexcept {
-    if (read_by_ != never) read_by_ = in(pool_.options.response_timeout);
+    bool const counts = complete_ ? read_by_ != never : message_sent() || failed_;
+    if (counts) read_by_ = in(pool_.options.response_timeout);
 }
 
 task<done> upstream::write(std::string_view piece) {
     buffer* const head = seal();
     auto const written = co_await write_body(head, piece);
+    renew_patience();
     if (!written) co_return std::unexpected{with_retry(written.error())};
     request_.release();
-    renew_patience();
     co_return done{};
 }
 
@@ -102,9 +104,9 @@ task<done> upstream::finish(std::span<field const> trailer) {
     }
     buffer* const head = seal();
     auto const sent = co_await end_body(head, trailer);
+    renew_patience();
     if (!sent) co_return std::unexpected{with_retry(sent.error())};
     request_.release();
-    renew_patience();
     co_return done{};
 }
 
@@ -138,7 +140,7 @@ task<std::expected<void, failure>> upstream::read_one_head() {
 }
 
 task<std::expected<response_head const*, failure>> upstream::read_head() {
-    read_by_ = in(pool_.options.response_timeout);
+    renew_patience();
     for (int i = 0; i < most_interim; ++i) {
         auto const read = co_await read_one_head();
         if (!read) {

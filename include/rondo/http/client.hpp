@@ -4,8 +4,8 @@
 //   call->head().line("GET", "/");
 //   call->head().add("host", "example.com");
 //   auto sent = co_await call->finish();
-//   auto head = co_await call->read_head();                   // expected<response_head const*,
-//   failure> for (;;) { auto piece = co_await call->read(); ... }      // empty at the end
+//   auto head = co_await call->read_head();  // expected<response_head const*, failure>
+//   for (;;) { auto piece = co_await call->read(); ... }      // empty at the end
 //
 // Pool           one for each worker, without locks: a call is made, used and destroyed on one
 //                worker. A connection goes back to it when its call is destroyed after a complete
@@ -16,8 +16,8 @@
 //                no connection could be made, or if one that was used before was closed without a
 //                byte of a response to a request that is idempotent.
 // Both at once   what is sent and what is read may be up to two tasks of the same worker.
-// Timeouts       of connecting, of the response's head, between two pieces. Precise to an eighth of
-//                the shortest, or half a second.
+// Timeouts       of connecting, of the response's head from the end of the request, between two
+//                pieces. Precise to an eighth of the shortest, or half a second.
 // Lifetime       the runtime outlives the client, the client its calls. The destructor closes idle
 //                connections on their workers and waits for it, so it is for plain threads.
 // Example        examples/http/hello.cpp

@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "forwarding.hpp"
 #include "rondo/sync/semaphore.hpp"
 #include "running.hpp"
 #include "support/wire.hpp"
@@ -25,20 +26,6 @@ namespace {
 
 using test::scripted_server;
 using test::wire;
-
-std::string forwarding_to(std::string const& forward, std::string_view more = {}) {
-    return "[[server]]\nlisten = '127.0.0.1:0'\nforward = " + forward + "\n" + std::string{more};
-}
-std::string quoted(scripted_server const& s) { return "'" + s.address() + "'"; }
-
-std::string const ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
-
-// Answers each request of a connection with this.
-scripted_server::script always(std::string answer) {
-    return [answer = std::move(answer)](wire& w) {
-        while (!w.read_message().empty()) w.send(answer);
-    };
-}
 
 // A port where nobody listens.
 std::string nobody() {

@@ -1,0 +1,132 @@
+// Whose fault it is that an answer is late, or not whole: who is told so, and who is set aside.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "forwarding.hpp"
+#include "rondo/sync/semaphore.hpp"
+#include "running.hpp"
+#include "support/wire.hpp"
+
+namespace rondo::gateway {
+namespace {
+
+using namespace std::chrono_literals;
+using test::scripted_server;
+using test::wire;
+
+std::string const with_admin = "[admin]\nlisten = '127.0.0.1:0'\n";
+std::string const chunked_post =
+    "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n";
+std::string const chunked_ok = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+
+// What a figure of the only backend is; of all classes of answers, that of one.
+std::string figure(running const& r, std::string_view name, std::string_view with = {}) {
+    std::string const page = body_of(r.ask_admin("/metrics"));
+    for (std::size_t at = page.find(name); at != std::string::npos; at = page.find(name, at + 1)) {
+        std::string const line = page.substr(at, page.find('\n', at) - at);
+        if (line.find(with) != std::string::npos && line[name.size()] == '{') {
+            return line.substr(line.rfind(' ') + 1);
+        }
+    }
+    return "none";
+}
+std::string failures(running const& r) { return figure(r, "rondo_upstream_failures_total"); }
+std::string answers(running const& r, std::string_view status_class) {
+    return figure(r, "rondo_responses_total", status_class);
+}
+
+// An upstream that begins an answer to a body that is still on its way.
+scripted_server::script answering_early(semaphore& began) {
+    return [&began](wire& w) {
+        (void)w.read_until("abc\r\n");
+        w.send(chunked_ok + "4\r\nhalf\r\n");
+        began.add_permits(1);
+        (void)w.read_to_end();
+    };
+}
+
+TEST(Blame, APauseOfTheClientIsNotTheBackends) {
+    scripted_server up{always(ok)};
+    running r{with_admin + forwarding_to(quoted(up), "timeouts = { response = '50ms' }\n")};
+    wire w = r.connect();
+    w.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 8\r\n\r\nx");
+    // real time: what is slow here is the client.
+    std::this_thread::sleep_for(400ms);
+    w.send("xxxxxxx");
+    EXPECT_EQ(body_of(w.read_message()), "ok");
+    EXPECT_EQ(failures(r), "0");
+}
+
+TEST(Blame, ABackendThatIsLateAfterAllOfABodyIsToBlame) {
+    scripted_server up{[](wire& w) { (void)w.read_to_end(); }};
+    running r{with_admin + forwarding_to(quoted(up), "timeouts = { response = '50ms' }\n")};
+    wire w = r.connect();
+    w.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nx");
+    w.send("x");
+    EXPECT_EQ(status_of(w.read_message()), "504");
+    EXPECT_EQ(failures(r), "1");
+}
+
+TEST(Blame, AnAnswerIsNotEndedAsWholeIfTheRestOfTheRequestDoesNotCome) {
+    semaphore began{0};
+    scripted_server up{answering_early(began)};
+    running r{with_admin + forwarding_to(quoted(up), "timeouts = { idle = '50ms' }\n")};
+    wire w = r.connect();
+    w.send(chunked_post);
+    std::string const answer = w.read_to_end();
+    EXPECT_NE(answer.find("half"), std::string::npos) << answer;
+    EXPECT_FALSE(answer.ends_with("0\r\n\r\n")) << answer;
+    EXPECT_EQ(answers(r, "2xx"), "0");
+    EXPECT_EQ(failures(r), "0");
+}
+
+TEST(Blame, AnAnswerIsNotEndedAsWholeIfTheRestOfTheRequestIsMalformed) {
+    semaphore began{0};
+    scripted_server up{answering_early(began)};
+    running r{with_admin + forwarding_to(quoted(up))};
+    wire w = r.connect();
+    w.send(chunked_post);
+    if (auto one = began.blocking_acquire()) one->forget();
+    std::string answer = w.read_until("half\r\n");
+    w.send("no size\r\n");
+    answer += w.read_to_end();
+    EXPECT_NE(answer.find("half"), std::string::npos) << answer;
+    EXPECT_FALSE(answer.ends_with("0\r\n\r\n")) << answer;
+    EXPECT_EQ(answers(r, "2xx"), "0");
+    EXPECT_EQ(failures(r), "0");
+}
+
+// A stream of events has nothing to say now and then.
+TEST(Blame, APauseInAnAnswerEndsItAndIsNoFaultOfTheBackends) {
+    scripted_server up{[](wire& w) {
+        (void)w.read_message();
+        w.send(chunked_ok + "4\r\nhalf\r\n");
+        (void)w.read_to_end();
+    }};
+    running r{with_admin + forwarding_to(quoted(up), "timeouts = { response = '50ms' }\n")};
+    std::string const answer = r.ask("/");
+    EXPECT_NE(answer.find("half"), std::string::npos) << answer;
+    EXPECT_FALSE(answer.ends_with("0\r\n\r\n")) << answer;
+    EXPECT_EQ(failures(r), "0");
+}
+
+TEST(Blame, AnAnswerThatEndsWithTheConnectionIsNotWholeIfThatIsReset) {
+    scripted_server up{[](wire& w) {
+        (void)w.read_message();
+        w.send("HTTP/1.0 200 OK\r\n\r\nhalf");
+        w.reset();
+    }};
+    running r{with_admin + forwarding_to(quoted(up))};
+    for (int i = 0; i < 20; ++i) {
+        std::string const answer = r.ask("/");
+        EXPECT_FALSE(answer.ends_with("0\r\n\r\n")) << answer;
+    }
+    EXPECT_EQ(failures(r), "20");
+}
+
+}  // namespace
+}  // namespace rondo::gateway
