@@ -11,8 +11,8 @@ namespace rondo::http::detail {
 namespace {
 
 constexpr auto hop_by_hop = std::to_array<std::string_view>(
-    {"connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection",
-     "te", "trailer", "transfer-encoding", "upgrade"});
+    {"connection", "http2-settings", "keep-alive", "proxy-authenticate", "proxy-authorization",
+     "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"});
 
 template <class F>
 void for_each_token(std::string_view list, F&& f) {
@@ -155,15 +155,19 @@ std::string make_request_id() {
     return id;
 }
 
+bool asks_for_tunnel(request_head const& from) noexcept {
+    return lists_token(from.upgrade, tunnel_protocol);
+}
+
 void add_request_fields(request_text& to, request_head const& from, hop const& h) {
     hop_fields const hops{from.fields};
     to.add("host", from.host);
     for (field const& f : from.fields) {
         if (!is_one_of(f.name, replaced) && !hops.has(f.name)) to.pass_on(f);
     }
-    if (!from.upgrade.empty()) {
+    if (asks_for_tunnel(from)) {
         to.add("connection", "upgrade");
-        to.add("upgrade", from.upgrade);
+        to.add("upgrade", tunnel_protocol);
     }
     // A field that Connection lists was for us, not for who comes after us.
     fields const kept = hops.has("forwarded") ? fields{} : from.fields;

@@ -279,11 +279,11 @@ task<outcome> proxy::download(exchange* x, call* from, attempt* a) {
 }
 
 task<outcome> proxy::tunnel(exchange* x, call* with, std::string_view protocol) {
-    if (x->head().upgrade.empty()) {
+    if (!detail::asks_for_tunnel(x->head()) || !same_token(protocol, detail::tunnel_protocol)) {
         co_return std::unexpected{failure{failure_kind::malformed, party::upstream, false,
                                           "the upstream changed to a protocol nobody asked for"}};
     }
-    x->answer().add("upgrade", protocol);
+    x->answer().add("upgrade", detail::tunnel_protocol);
     auto const agreed = co_await x->upgrade();
     if (!agreed) co_return agreed;
     co_await relay(x, with);

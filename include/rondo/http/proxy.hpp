@@ -14,10 +14,13 @@
 //                sent none that is sound.
 // Streaming      bodies go both ways as they come, at the pace of the slower side, at the same
 //                time: a backend may answer before it has read everything. Nothing is kept.
-// Upgrades       are passed on; if the backend agrees the two connections become a tunnel.
-// Second try     once, if nothing of a body was sent and no byte of a response came: at another
-//                backend if no connection could be made or an idempotent request was dropped; with
-//                a new connection if one that had been kept open turned out dead.
+// Upgrades       to WebSocket are passed on; if the backend agrees the two connections become a
+//                tunnel. Others are left out of the request, and an answer that agrees to one is
+//                malformed: what goes through a tunnel is not scanned.
+// Second try     once, if no byte of a response came and what was sent of a body is still here (its
+//                first piece): at another backend if no connection could be made or an idempotent
+//                request was dropped; with a new connection if one that had been kept open turned
+//                out dead.
 // Refusals       502 if the backend cannot be reached, closes or talks nonsense; 504 if it does not
 //                answer in time; 503 if the gateway is being shut down; with a line that says why.
 //                After the head of the answer has been sent the connection is cut instead, so that

@@ -226,20 +226,21 @@ TEST(Proxy, ForwardsABodyThatEndsWithTheConnection) {
 TEST(Proxy, TunnelsAnUpgrade) {
     scripted_server up{[](wire& w) {
         std::string const seen = w.read_head();
-        if (field_of(seen, "upgrade") != "chat" || field_of(seen, "connection") != "upgrade")
+        if (field_of(seen, "upgrade") != "websocket" || field_of(seen, "connection") != "upgrade")
             return;
         w.send(
-            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: chat\r\nConnection: Upgrade\r\n\r\nhi");
+            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: "
+            "Upgrade\r\n\r\nhi");
         w.send("<" + w.read_until("!") + ">");
         (void)w.read_to_end();
         w.send("bye");
     }};
     running r{forwarding_to(quoted(up))};
     wire w = r.connect();
-    w.send("GET / HTTP/1.1\r\nHost: h\r\nConnection: upgrade\r\nUpgrade: chat\r\n\r\n");
+    w.send("GET / HTTP/1.1\r\nHost: h\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n");
     std::string const head = w.read_head();
     EXPECT_EQ(status_of(head), "101");
-    EXPECT_EQ(field_of(head, "upgrade"), "chat");
+    EXPECT_EQ(field_of(head, "upgrade"), "websocket");
     EXPECT_EQ(w.read(2), "hi");
     w.send("hello!");
     EXPECT_EQ(w.read(8), "<hello!>");
@@ -252,9 +253,29 @@ TEST(Proxy, ForwardsWhatAnUpstreamSaysThatDoesNotUpgrade) {
     running r{forwarding_to(quoted(up))};
     wire w = r.connect();
     for (int i = 0; i < 2; ++i) {
-        w.send("GET / HTTP/1.1\r\nHost: h\r\nConnection: upgrade\r\nUpgrade: chat\r\n\r\n");
+        w.send("GET / HTTP/1.1\r\nHost: h\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n");
         EXPECT_EQ(body_of(w.read_message()), "ok");
     }
+}
+
+TEST(Proxy, MakesNoTunnelOfAnythingElse) {
+    std::string seen;
+    {
+        scripted_server up{[&](wire& w) {
+            seen = w.read_head();
+            w.send(
+                "HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n");
+            (void)w.read_to_end();
+        }};
+        running r{forwarding_to(quoted(up))};
+        wire w = r.connect();
+        w.send("GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n");
+        EXPECT_EQ(status_of(w.read_message()), "502");
+        // Nor of what it agrees to though another was asked for.
+        w.send("GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
+        EXPECT_EQ(status_of(w.read_message()), "502");
+    }
+    EXPECT_EQ(field_of(seen, "upgrade"), "websocket");
 }
 
 // --- upstreams that fail -----------------------------------------------------------------------

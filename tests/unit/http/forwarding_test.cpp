@@ -110,6 +110,23 @@ TEST(Forwarding, PassesAnUpgradeOn) {
     EXPECT_EQ(line_of(lines, "upgrade"), "websocket|");
 }
 
+// Through a tunnel of HTTP/2 would go requests that nobody has looked at.
+TEST(Forwarding, PassesNoOtherUpgradeOnThanWebSocket) {
+    for (std::string_view const protocol :
+         {"h2c", "H2C", "h2c, chat", "HTTP/2.0", "TLS/1.0", "websocket2", "chat"}) {
+        auto const lines = passed_on(
+            "Connection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: AAMAAABk\r\nUpgrade: " +
+            std::string{protocol} + "\r\n");
+        EXPECT_EQ(line_of(lines, "connection"), "") << protocol;
+        EXPECT_EQ(line_of(lines, "upgrade"), "") << protocol;
+        EXPECT_EQ(line_of(lines, "HTTP2-Settings"), "") << protocol;
+    }
+    auto const several = passed_on("Connection: Upgrade\r\nUpgrade: h2c, WebSocket\r\n");
+    EXPECT_EQ(line_of(several, "upgrade"), "websocket|");
+    EXPECT_EQ(line_of(passed_on("HTTP2-Settings: AAMAAABk\r\n"), "HTTP2-Settings"), "")
+        << "though Connection does not list it";
+}
+
 TEST(Forwarding, PassesTracesAndOtherFieldsOnAsTheyAre) {
     auto const lines = passed_on("traceparent: 00-0af7-b7ad-01\r\nX-A: 1\r\nX-A: 2\r\n");
     EXPECT_EQ(line_of(lines, "traceparent"), "00-0af7-b7ad-01|");

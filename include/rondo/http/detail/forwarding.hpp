@@ -45,6 +45,11 @@ bool is_request_id(std::string_view text) noexcept;
 // 32 hexadecimal digits, at random.
 std::string make_request_id();
 
+// What a connection may become by Upgrade. Anything else would be a way around all that is done to
+// requests: through a tunnel of h2c go as many as one likes, which nobody scans, routes or counts.
+inline constexpr std::string_view tunnel_protocol = "websocket";
+bool asks_for_tunnel(request_head const& from) noexcept;
+
 // The fields of a request as they go to the upstream: without those of the connection, with Host,
 // Forwarded, X-Forwarded-For, -Host and -Proto, Via and X-Request-Id. Framing is left to the
 // caller.
