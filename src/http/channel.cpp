@@ -147,6 +147,10 @@ void channel::expect_body(http::framing f, std::uint64_t length) noexcept {
     decoder_ = chunk_decoder{most_};
     trailers_.clear();
 }
+void channel::leave_room_for_body(std::size_t head) {
+    in_.make_room_behind(head, least_read + most_.trailer);
+}
+
 
 std::expected<std::string_view, failure> channel::next_chunk() {
     auto const step = decoder_.next(in_.data());

@@ -87,6 +87,9 @@ class channel : public watched {
 
     // --- the body that comes in
 
+    // Sees to room behind a head of that size, which has not been scanned: it may move. Once it is
+    // pinned a body gets no more, nor a trailer, which has to fit as a whole.
+    void leave_room_for_body(std::size_t head);
     void expect_body(http::framing f, std::uint64_t length) noexcept;
     // The next piece; empty at the end.
     task<std::expected<std::string_view, failure>> read_body();

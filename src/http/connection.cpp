@@ -191,9 +191,7 @@ task<std::expected<void, head_error>> connection::read_head(bool* gone) {
         auto const found = search.look(in_.data(), most);
         if (found == head_search::found::error) co_return std::unexpected{search.error()};
         if (found == head_search::found::complete) break;
-        // Behind a large head there must be room for a body, which moves nothing.
-        std::size_t const room = in_.size() > buffer::usual / 2 ? 2 * most.head : first_read;
-        auto const more = co_await fill(room);
+        auto const more = co_await fill(first_read);
         if (more) continue;
         *gone = true;
         if (more.error().kind == failure_kind::timed_out) {
@@ -206,11 +204,13 @@ task<std::expected<void, head_error>> connection::read_head(bool* gone) {
     first_ = false;
     auto const head =
         scan_request(in_.data().substr(search.skip(), search.length()), most, site_.table);
+    std::size_t const size = search.skip() + search.length();
+    leave_room_for_body(size);
     if (!head) co_return std::unexpected{head.error()};
     head_ = *head;
     fields_.assign(head->fields.begin(), head->fields.end());
     head_.fields = http::fields{fields_};
-    in_.pin(search.skip() + search.length());
+    in_.pin(size);
     expect_body(head_.framing, head_.length);
     co_return {};
 }

@@ -120,11 +120,11 @@ task<std::expected<void, failure>> upstream::read_one_head() {
             co_return std::unexpected{refused_by(search.error())};
         }
         if (found == head_search::found::complete) break;
-        std::size_t const room = in_.size() > buffer::usual / 2 ? 2 * most.head : first_read;
-        auto const more = co_await fill(room);
+        auto const more = co_await fill(first_read);
         if (!more) co_return std::unexpected{with_retry(more.error())};
         answered_ = true;
     }
+    leave_room_for_body(search.length());
     auto const head = scan_response(in_.data().substr(0, search.length()), most, pool_.table,
                                     request_.method() == method::head);
     if (!head) co_return std::unexpected{refused_by(head.error())};

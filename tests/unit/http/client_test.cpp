@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "rondo/core/when_all.hpp"
+#include "rondo/http/detail/buffer.hpp"
 #include "rondo/sync/semaphore.hpp"
 #include "wire.hpp"
 
@@ -169,6 +170,25 @@ TEST_F(Client, ReadsEachKindOfBody) {
     EXPECT_EQ(ask_one_that_says("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n", "HEAD").body, "");
     EXPECT_EQ(ask_one_that_says("HTTP/1.1 304 Not Modified\r\nContent-Length: 3\r\n\r\n").status,
               304);
+}
+
+TEST_F(Client, ReadsABodyBehindAHeadThatFillsItsBlock) {
+    constexpr std::size_t block = detail::buffer::usual;
+    std::string const body(20000, 'b');
+    for (std::size_t size : {block - 4, block - 1, block, block + 1}) {
+        std::string head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nX-Fill: ";
+        head.append(size - head.size() - 4, 'f');
+        head += "\r\n\r\n";
+        scripted const up{[&](wire& w, int) {
+            w.hear_until("\r\n\r\n");
+            w.say(head);
+            w.say("4e20\r\n" + body + "\r\n");
+            w.say("0\r\nX-Sum: " + std::string(4000, 't') + "\r\n\r\n");
+        }};
+        fetched const r = ask(up.address());
+        EXPECT_EQ(r.body, body) << "a head of " << size;
+        EXPECT_EQ(r.trailers, "X-Sum") << "a head of " << size;
+    }
 }
 
 TEST_F(Client, SkipsInterimResponses) {

@@ -59,6 +59,10 @@ class buffer {
     void make_room(std::size_t n) {
         if (room() < n) find_room(n);
     }
+    // The same behind the first n bytes: what is there behind them will be done with.
+    void make_room_behind(std::size_t n, std::size_t room) {
+        if (size() < n + room) make_room(n + room - size());
+    }
     void append(std::string_view text);
 
     void clear() noexcept { floor_ = begin_ = end_ = 0; }
