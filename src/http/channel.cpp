@@ -1,5 +1,6 @@
 #include "channel.hpp"
 
+#include <openssl/ssl.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -22,6 +23,7 @@ namespace {
 
 constexpr std::size_t least_read = std::size_t{4} * 1024;
 constexpr std::size_t small_piece = std::size_t{4} * 1024;  // cheaper to copy than to point at
+constexpr clock::duration closing_time = std::chrono::seconds{2};
 constexpr std::size_t file_piece = std::size_t{64} * 1024;
 // In a row, before others have their turn.
 constexpr std::uint8_t most_reads_ahead = 4;
@@ -82,7 +84,16 @@ void channel::expired() noexcept {
     (void)socket_.cancel(ignored);
 }
 
-void channel::shutdown_send() noexcept {
+// Whether the other side says that it has ended too is of no interest, and is not waited for.
+task<void> channel::close_tls() {
+    ::SSL_set_shutdown(tls_->native_handle(), SSL_RECEIVED_SHUTDOWN);
+    write_by_ = in(std::min(closing_time, patience_.write));
+    (void)co_await tls_->async_shutdown(use_task);
+    write_by_ = never;
+}
+
+task<void> channel::end_sending() {
+    if (tls_) co_await close_tls();
     boost::system::error_code ignored;
     (void)socket_.shutdown(socket::shutdown_send, ignored);
 }

@@ -118,8 +118,9 @@ class channel : public watched {
     std::expected<bool, failure> try_send(pieces& p, int flags = 0) noexcept;
     task<done> send(pieces p, int flags = 0);
 
-    // Nothing more comes from this side.
-    void shutdown_send() noexcept;
+    // Nothing more comes from this side: the system says so, and TLS before it. Over TLS nothing
+    // more is read either.
+    task<void> end_sending();
 
   protected:
     ~channel() = default;
@@ -155,6 +156,7 @@ class channel : public watched {
     task<done> wait_to_send();
     task<done> send_over_tls(pieces p);
     task<done> send_by_reading(int file, std::uint64_t offset, std::uint64_t length);
+    task<void> close_tls();
     // What there is of a body that is not chunked.
     std::string_view take_piece() noexcept;
     // The next piece of a chunked body, or how many more bytes are needed.

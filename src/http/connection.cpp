@@ -140,10 +140,12 @@ task<void> connection::serve() {
             break;
         }
         bool const answered = co_await answer_request();
-        if (!answered) break;
+        if (!answered) co_return;  // nobody is to take it for whole
         bool const goes_on = co_await complete();
         if (!goes_on) break;
     }
+    read_by_ = never;
+    if (tls_ && !failed_) co_await end_sending();
 }
 
 task<done> connection::handshake() {
@@ -327,8 +329,8 @@ task<done> connection::refuse(int status, std::string_view reason) {
 // Closing a socket that has something unread makes the system throw away what was sent. So it is
 // read first, for a while.
 task<void> connection::linger() {
-    shutdown_send();
-    if (site_.draining) co_return;
+    co_await end_sending();
+    tls_.reset();  // what is read now is thrown away as it comes
     read_by_ = in(std::min(linger_time, site_.times.idle));
     cancelled_ = cancelled_by::nobody;
     std::size_t dropped = 0;
@@ -418,7 +420,7 @@ task<done> connection::flush() {
 
 task<done> connection::finish(std::span<field const> trailer) {
     if (tunnel_) {
-        shutdown_send();
+        co_await end_sending();
         co_return done{};
     }
     buffer* const head = seal(framing::chunked);

@@ -99,7 +99,7 @@ task<done> upstream::write(std::string_view piece) {
 
 task<done> upstream::finish(std::span<field const> trailer) {
     if (tunnel_) {
-        shutdown_send();
+        co_await end_sending();
         co_return done{};
     }
     buffer* const head = seal();

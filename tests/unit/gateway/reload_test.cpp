@@ -1,20 +1,11 @@
 // A configuration that takes the place of another while connections are open.
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <openssl/ssl.h>
-#include <openssl/x509.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <array>
 #include <atomic>
-#include <boost/asio/buffer.hpp>
-#include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/read.hpp>
-#include <boost/asio/ssl/context.hpp>
-#include <boost/asio/ssl/stream.hpp>
-#include <boost/asio/write.hpp>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -23,6 +14,7 @@
 
 #include "running.hpp"
 #include "support/child_process.hpp"
+#include "tls_wire.hpp"
 
 namespace rondo::gateway {
 namespace {
@@ -335,53 +327,6 @@ TEST(Reload, ChangesTheAdminAddressAndItsToken) {
     EXPECT_EQ(status_of(r.ask_admin("/metrics")), "200");
 }
 
-// A connection over TLS that trusts whoever answers.
-class tls_wire {
-  public:
-    explicit tls_wire(std::uint16_t port) {
-        stream_.next_layer().connect({boost::asio::ip::address_v4::loopback(), port});
-        stream_.handshake(boost::asio::ssl::stream_base::client);
-    }
-    // The common name of the certificate that it was shown.
-    std::string shown() {
-        X509* const certificate = SSL_get1_peer_certificate(stream_.native_handle());
-        std::array<char, 256> name{};
-        X509_NAME_get_text_by_NID(X509_get_subject_name(certificate), NID_commonName, name.data(),
-                                  static_cast<int>(name.size()));
-        X509_free(certificate);
-        return name.data();
-    }
-    // The body, of a known length.
-    std::string ask(std::size_t length) {
-        boost::asio::write(
-            stream_, boost::asio::buffer(std::string_view{"GET / HTTP/1.1\r\nHost: h\r\n\r\n"}));
-        std::string answer;
-        for (std::size_t end = std::string::npos; end == std::string::npos;) {
-            char byte = 0;
-            boost::asio::read(stream_, boost::asio::buffer(&byte, 1));
-            answer += byte;
-            end = answer.find("\r\n\r\n");
-        }
-        std::string body(length, ' ');
-        boost::asio::read(stream_, boost::asio::buffer(body));
-        return body;
-    }
-
-  private:
-    boost::asio::io_context context_;
-    boost::asio::ssl::context trusting_{boost::asio::ssl::context::tls_client};
-    boost::asio::ssl::stream<boost::asio::ip::tcp::socket> stream_{context_, trusting_};
-};
-
-// A certificate for that name, in place of the one that was there.
-void issue_certificate(scratch_directory const& in, std::string const& name) {
-    std::string const at = (in.path() / "site").string();
-    test::child_process issuer{{"openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
-                                "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj",
-                                "/CN=" + name, "-keyout", at + ".key", "-out", at + ".pem"}};
-    ASSERT_EQ(issuer.wait(), 0) << issuer.said();
-}
-
 TEST(Reload, ShowsARenewedCertificateToNewConnectionsAndKeepsTheOldOnes) {
     scratch_directory in;
     in.write("www/index.html", "secure");
@@ -392,15 +337,15 @@ TEST(Reload, ShowsARenewedCertificateToNewConnectionsAndKeepsTheOldOnes) {
     running r{text, in.path()};
     tls_wire old{r.port()};
     EXPECT_EQ(old.shown(), "before");
-    EXPECT_EQ(old.ask(6), "secure");
+    EXPECT_EQ(body_of(old.ask()), "secure");
 
     issue_certificate(in, "after");
     EXPECT_EQ(tls_wire{r.port()}.shown(), "before");  // it is taken up when it is said
     ASSERT_TRUE(r.reload(text, in.path()));
     tls_wire fresh{r.port()};
     EXPECT_EQ(fresh.shown(), "after");
-    EXPECT_EQ(fresh.ask(6), "secure");
-    EXPECT_EQ(old.ask(6), "secure");
+    EXPECT_EQ(body_of(fresh.ask()), "secure");
+    EXPECT_EQ(body_of(old.ask()), "secure");
 
     // Half of a renewal: the key is not the certificate's.
     std::filesystem::copy_file(in.path() / "site.pem", in.path() / "after.pem");
@@ -409,7 +354,7 @@ TEST(Reload, ShowsARenewedCertificateToNewConnectionsAndKeepsTheOldOnes) {
                                std::filesystem::copy_options::overwrite_existing);
     EXPECT_FALSE(r.reload(text, in.path()));
     EXPECT_EQ(tls_wire{r.port()}.shown(), "after");
-    EXPECT_EQ(old.ask(6), "secure");
+    EXPECT_EQ(body_of(old.ask()), "secure");
 }
 
 TEST(Reload, IsRefusedOnceTheGatewayEnds) {

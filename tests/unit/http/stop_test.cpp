@@ -20,6 +20,17 @@ using test::wire;
 
 std::string const get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 
+bool refuses_connections(unsigned short port) {
+    int const fd = ::socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(port);
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    bool const refused = ::connect(fd, reinterpret_cast<sockaddr*>(&to), sizeof to) != 0;
+    ::close(fd);
+    return refused;
+}
+
 task<void> hello(exchange* x) { (void)co_await x->send("hello"); }
 
 TEST(ServerStop, ClosesIdleConnections) {
@@ -53,17 +64,7 @@ TEST(ServerStop, AnswersARequestThatIsUnderWay) {
         stopped = true;
     }};
     // Nobody is let in any more, though the request is not answered yet.
-    for (;;) {
-        int const fd = ::socket(AF_INET, SOCK_STREAM, 0);
-        sockaddr_in to{};
-        to.sin_family = AF_INET;
-        to.sin_port = htons(s.port());
-        to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        bool const refused = ::connect(fd, reinterpret_cast<sockaddr*>(&to), sizeof to) != 0;
-        ::close(fd);
-        if (refused) break;
-        std::this_thread::yield();
-    }
+    while (!refuses_connections(s.port())) std::this_thread::yield();
     EXPECT_FALSE(stopped.load());
     go_on.notify_one();
     std::string const answer = w.hear_all();
@@ -80,6 +81,35 @@ TEST(ServerStop, AnswersARequestWhoseFirstByteWasRead) {
     std::thread stopper{[&] { EXPECT_EQ(s.server().blocking_stop(30s), 0U); }};
     w.say("TP/1.1\r\nHost: a\r\n\r\n");
     EXPECT_EQ(body_in(w.hear_all()), "hello");
+    stopper.join();
+}
+
+// What is closed while something is unread is reset, and what was sent is lost.
+TEST(ServerStop, LosesNoAnswerToARequestWhoseBodyNobodyRead) {
+    notify begun;
+    notify go_on;
+    notify sent;
+    std::string const large(1'000'000, 'a');  // more than the client's system takes unasked
+    served s{[&](exchange* x) {
+        return
+            [](exchange* on, std::string_view body, notify* b, notify* g, notify* e) -> task<void> {
+                b->notify_one();
+                co_await g->notified();
+                (void)co_await on->send(body);
+                e->notify_one();
+            }(x, large, &begun, &go_on, &sent);
+    }};
+    wire w = s.dial();
+    w.say("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n");
+    begun.blocking_notified();
+    w.say("some");
+    std::thread stopper{[&] { EXPECT_EQ(s.server().blocking_stop(30s), 0U); }};
+    while (!refuses_connections(s.port())) std::this_thread::yield();
+    go_on.notify_one();
+    sent.blocking_notified();
+    std::string const answer = w.hear_all();
+    EXPECT_EQ(body_in(answer).size(), large.size());
+    w.close();
     stopper.join();
 }
 
