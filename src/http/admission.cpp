@@ -184,27 +184,44 @@ fair::gate_terms<std::string> admission::terms_of(admission_settings const& s) {
 
 admission::admission(admission_settings s, std::size_t workers, std::uint64_t quantum,
                      timer_service const* time)
-    : settings_(std::make_shared<admission_settings const>(std::move(s))),
-      ledger_(std::max<std::size_t>(workers, 1), 1024, settings_->idle_time),
+    : shares_(std::max<std::size_t>(workers, 1)),
+      ledger_(shares_.size(), 1024, s.idle_time),
       gate_([&] {
           fair::gate_config<std::string> c;
-          static_cast<fair::gate_terms<std::string>&>(c) = terms_of(*settings_);
+          static_cast<fair::gate_terms<std::string>&>(c) = terms_of(s);
           c.quantum = quantum;
           c.time = time;
           return c;
-      }()) {}
+      }()) {
+    auto fresh = one_each(std::move(s), shares_.size());
+    for (std::size_t i = 0; i < shares_.size(); ++i) shares_[i].now = std::move(fresh[i]);
+}
 
-std::shared_ptr<admission_settings const> admission::settings() const {
-    std::lock_guard const guard{lock_};
-    return settings_;
+// The same settings, with a count for each worker.
+auto admission::one_each(admission_settings s, std::size_t workers)
+    -> std::vector<shared_settings> {
+    auto const common = std::make_shared<admission_settings const>(std::move(s));
+    std::vector<shared_settings> all;
+    for (std::size_t i = 0; i < workers; ++i) {
+        all.emplace_back(common.get(), [common](admission_settings const*) {});
+    }
+    return all;
+}
+
+auto admission::settings_of(std::size_t worker) const -> shared_settings {
+    share const& mine = shares_[worker % shares_.size()];
+    std::lock_guard const guard{mine.lock};
+    return mine.now;
 }
 
 void admission::reconfigure(admission_settings s) {
-    auto fresh = std::make_shared<admission_settings const>(std::move(s));
-    gate_.reconfigure(terms_of(*fresh));  // if this throws nothing has changed
-    ledger_.idle_time(fresh->idle_time);
-    std::lock_guard const guard{lock_};
-    settings_.swap(fresh);
+    auto fresh = one_each(std::move(s), shares_.size());
+    gate_.reconfigure(terms_of(*fresh.front()));  // if this throws nothing has changed
+    ledger_.idle_time(fresh.front()->idle_time);
+    for (std::size_t i = 0; i < shares_.size(); ++i) {
+        std::lock_guard const guard{shares_[i].lock};
+        shares_[i].now.swap(fresh[i]);
+    }
 }
 
 std::uint32_t admission::weight_of(std::string_view tenant) const {
@@ -218,7 +235,7 @@ std::uint32_t admission::weight_of(std::string_view tenant) const {
 task<std::expected<admission::stay, refused>> admission::admit(request r, task<void> gone) {
     using result = std::expected<stay, refused>;
     environment const& env = co_await this_environment();
-    auto const s = settings();
+    auto const s = settings_of(r.worker);
     time_point const came = env.timers().now();
     auto passed = try_pass(r, *s, env.timers(), came);
     if (passed) co_return result{std::move(*passed)};
@@ -234,8 +251,8 @@ std::optional<admission::stay> admission::try_pass(request const& r, admission_s
     return std::optional<stay>{std::in_place, std::move(*permit), l, time, came, s.cost};
 }
 
-task<std::expected<admission::stay, refused>> admission::line_up(
-    request r, std::shared_ptr<admission_settings const> s, time_point came, task<void> gone) {
+task<std::expected<admission::stay, refused>> admission::line_up(request r, shared_settings s,
+                                                                 time_point came, task<void> gone) {
     using result = std::expected<stay, refused>;
     environment const& env = co_await this_environment();
     in_line place{ledger_.open(r.worker, r.tenant, true, came)};
@@ -262,7 +279,7 @@ task<std::expected<admission::stay, refused>> admission::line_up(
 task<void> admission::answer(exchange* x, task<void> inner, std::string_view route, visit* note) {
     visit unread;
     visit& v = note != nullptr ? *note : unread;
-    auto const s = settings();
+    auto const s = settings_of(x->worker());
     environment const& env = co_await this_environment();
     time_point const came = env.timers().now();
     request r;
@@ -291,7 +308,7 @@ task<void> admission::answer(exchange* x, task<void> inner, std::string_view rou
     v.waited = inside->waited();
     co_await std::move(inner);
     if (s->cost == cost_by::bytes) {
-        inside->costs(cost_of_bytes(x->head().length + x->sent(), *s));
+        inside->costs(cost_of_bytes(x->received() + x->sent(), *s));
     }
 }
 

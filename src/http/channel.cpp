@@ -66,14 +66,14 @@ failure channel::from(boost::system::error_code e) const noexcept {
     return from(failure_kind::other, "the connection failed");
 }
 
-void channel::cancel() noexcept {
-    cancelled_ = cancelled_by::owner;
 // What a reset leaves behind is no end: nobody said that it is all.
 std::unexpected<failure> channel::nothing_read(boost::system::error_code e) noexcept {
     at_end_ = e == net::error::eof;
     return std::unexpected{from(e)};
 }
 
+void channel::cancel() noexcept {
+    cancelled_ = cancelled_by::owner;
     boost::system::error_code ignored;
     (void)socket_.cancel(ignored);
 }
@@ -147,9 +147,14 @@ task<std::expected<std::size_t, failure>> channel::fill(buffer* to, std::size_t 
     co_return *n;
 }
 
+void channel::leave_room_for_body(std::size_t head) {
+    in_.make_room_behind(head, least_read + most_.trailer);
+}
+
 void channel::expect_body(http::framing f, std::uint64_t length) noexcept {
     in_framing_ = f;
     in_left_ = length;
+    in_received_ = 0;
     in_ended_ = f == framing::none;
     out_sent_ = 0;
     given_ = 0;
@@ -158,10 +163,6 @@ void channel::expect_body(http::framing f, std::uint64_t length) noexcept {
     decoder_ = chunk_decoder{most_};
     trailers_.clear();
 }
-void channel::leave_room_for_body(std::size_t head) {
-    in_.make_room_behind(head, least_read + most_.trailer);
-}
-
 
 std::expected<std::string_view, failure> channel::next_chunk() {
     auto const step = decoder_.next(in_.data());
@@ -174,6 +175,7 @@ std::expected<std::string_view, failure> channel::next_chunk() {
         in_ended_ = true;
     }
     given_ = step->consumed;
+    in_received_ += step->data.size();
     return step->data;
 }
 
@@ -184,6 +186,7 @@ std::string_view channel::take_piece() noexcept {
         in_left_ -= given_;
         in_ended_ = in_left_ == 0;
     }
+    in_received_ += given_;
     return piece_in_->data().substr(0, given_);
 }
 

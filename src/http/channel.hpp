@@ -94,6 +94,7 @@ class channel : public watched {
     // The next piece; empty at the end.
     task<std::expected<std::string_view, failure>> read_body();
     bool body_ended() const noexcept { return in_ended_; }
+    std::uint64_t body_received() const noexcept { return in_received_; }
     // Whether read_body() has something without waiting.
     bool body_ready() const noexcept { return in_ended_ || in_.size() > given_; }
     // The last piece is done with.
@@ -155,33 +156,34 @@ class channel : public watched {
                                                    std::size_t most);
     task<done> wait_to_send();
     task<done> send_over_tls(pieces p);
-    task<done> send_by_reading(int file, std::uint64_t offset, std::uint64_t length);
     task<void> close_tls();
+    task<done> send_by_reading(int file, std::uint64_t offset, std::uint64_t length);
     // What there is of a body that is not chunked.
     std::string_view take_piece() noexcept;
     // The next piece of a chunked body, or how many more bytes are needed.
     std::expected<std::string_view, failure> next_chunk();
     // Whether a piece of that size fits what was promised; counts it.
     done account(std::uint64_t size) noexcept;
+    std::unexpected<failure> nothing_read(boost::system::error_code e) noexcept;
     std::expected<std::string_view, failure> fail(failure f) noexcept {
         failed_ = true;
         return std::unexpected{f};
     }
 
     party other_;
-    std::unexpected<failure> nothing_read(boost::system::error_code e) noexcept;
 
     http::framing in_framing_ = http::framing::none;
     std::uint8_t reads_ahead_ = 0;  // that may be tried before a wait
     bool wrote_last_ = false;
     bool in_ended_ = true;
+    bool at_end_ = false;  // the other side has said that nothing more comes
     std::uint64_t in_left_ = 0;
+    std::uint64_t in_received_ = 0;
     buffer bulk_;              // of a body of which much is left: large pieces are fewer
     buffer* piece_in_ = &in_;  // one of the two
     std::size_t given_ = 0;    // of that, to be consumed before the next piece
     chunk_decoder decoder_{most_};
     std::vector<field> trailers_;
-    bool at_end_ = false;  // the other side has said that nothing more comes
 
     http::framing out_framing_ = http::framing::none;
     bool out_muted_ = false;

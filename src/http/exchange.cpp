@@ -33,6 +33,7 @@ task<exchange::done> exchange::finish(std::span<field const> trailer) {
 task<exchange::done> exchange::upgrade() { return on_.upgrade(); }
 std::uint64_t exchange::sent() const noexcept { return on_.body_sent(); }
 task<void> exchange::gone() { return on_.gone(); }
+std::uint64_t exchange::received() const noexcept { return on_.body_received(); }
 void exchange::cut() noexcept { on_.cut(); }
 
 }  // namespace rondo::http

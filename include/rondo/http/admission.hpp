@@ -7,13 +7,14 @@
 //   options.layers.push_back(turns.as_layer());
 //
 // Turns          at most limits.max_in_flight requests are inside; the others wait as fair::gate
-//                says, of which this is a use. A request that finds room costs one atomic operation
-//                and a note in the ledger of its worker.
+//                says, of which this is a use. For a request that finds room workers meet at one
+//                atomic operation; settings and ledger each worker has for itself.
 // Tenants        are named by tenants.hpp. With `turns` off all requests are of one tenant, and
 //                wait first in, first out; the ledger still knows whose they are.
-// Cost           fixed: 1. bytes: 1 and one for each bytes_per_cost of the request's length, and of
-//                the answer's as far as it is known. measured: 1, and one more for each
-//                millisecond that it took: known, and charged, at its end.
+// Cost           fixed: 1. bytes: 1 and one for each bytes_per_cost of the bodies of request and
+//                answer: at first of the length that the request says, at its end of what was read
+//                and sent. measured: 1, and one more for each millisecond that it took: known, and
+//                charged, at its end.
 // Deadline       of a request: what its field says (deadline_header: "250ms", "2s", or a number of
 //                milliseconds), at most deadline_max; deadline_default without. It is about the
 //                wait: who has not been let in by then is told so at that moment, and never gets to
@@ -134,19 +135,26 @@ class admission {
     fair::gate_stats stats() noexcept { return gate_.stats(); }
     std::vector<tenant_figures> tenants() const { return ledger_.read(); }
     std::uint32_t weight_of(std::string_view tenant) const;
-    std::shared_ptr<admission_settings const> settings() const;
+    std::shared_ptr<admission_settings const> settings() const { return settings_of(0); }
 
   private:
+    using shared_settings = std::shared_ptr<admission_settings const>;
+    // The settings as a worker has them: with a lock and a count of its own, so that a request
+    // touches nothing for them that another worker's does.
+    struct alignas(64) share {
+        mutable short_lock lock;
+        shared_settings now;
+    };
+    static std::vector<shared_settings> one_each(admission_settings s, std::size_t workers);
+    shared_settings settings_of(std::size_t worker) const;
     static fair::gate_terms<std::string> terms_of(admission_settings const& s);
     // If there is room and no line.
     std::optional<stay> try_pass(request const& r, admission_settings const& s, timer_service& time,
                                  time_point came);
-    task<std::expected<stay, refused>> line_up(request r,
-                                               std::shared_ptr<admission_settings const> s,
-                                               time_point came, task<void> gone);
+    task<std::expected<stay, refused>> line_up(request r, shared_settings s, time_point came,
+                                               task<void> gone);
 
-    mutable short_lock lock_;
-    std::shared_ptr<admission_settings const> settings_;
+    std::vector<share> shares_;  // by worker
     tenant_ledger ledger_;
     fair::gate<std::string> gate_;
 };

@@ -89,6 +89,8 @@ class exchange {
 
     // So many bytes of the answer's body were sent, or would be if they had to.
     std::uint64_t sent() const noexcept;
+    // So many bytes of the request's body were read.
+    std::uint64_t received() const noexcept;
 
     // Ends when the client has closed its connection, or its side of it. For who waits before it
     // reads the body: nobody else reads meanwhile.

@@ -379,6 +379,49 @@ TEST(Admission, AClientThatGoesAwayLeavesTheLine) {
     EXPECT_EQ(b.reached, 1);
 }
 
+// What a request of that tenant cost, once it has ended.
+std::uint64_t cost_of(admission& turns, std::string_view tenant) {
+    for (;;) {
+        for (tenant_figures const& f : turns.tenants()) {
+            if (f.tenant == tenant && f.cost != 0) return f.cost;
+        }
+        std::this_thread::yield();
+    }
+}
+
+// Reads the body unless it is asked not to, and answers with 3000 bytes.
+task<void> answer_at_length(exchange* x) {
+    while (x->head().path != "/unread" && !x->ended()) {
+        auto const piece = co_await x->read();
+        if (!piece) co_return;
+    }
+    std::string const answer(3000, 'a');
+    (void)co_await x->send(answer);
+}
+
+TEST(Admission, ByBytesARequestPaysForWhatWasReadAndSentHoweverItIsFramed) {
+    auto s = room_for(1);
+    s.cost = cost_by::bytes;
+    s.bytes_per_cost = 1000;
+    admission turns{s, 2};
+    served server{answer_at_length, {.layers = {turns.as_layer()}}};
+    std::string const body(5000, 'b');
+    std::string const chunks = "1388\r\n" + body + "\r\n0\r\n\r\n";
+    auto const pays = [&](std::string const& tenant, std::string const& target,
+                          std::string const& framing_and_body) {
+        std::string const request = "POST " + target +
+                                    " HTTP/1.1\r\nHost: a\r\nX-Tenant: " + tenant +
+                                    "\r\nConnection: close\r\n" + framing_and_body;
+        EXPECT_EQ(status_in(server.answer_to(request)), 200) << tenant;
+        return cost_of(turns, tenant);
+    };
+    std::string const by_length = "Content-Length: 5000\r\n\r\n" + body;
+    EXPECT_EQ(pays("length", "/", by_length), 1U + 8);
+    EXPECT_EQ(pays("chunks", "/", "Transfer-Encoding: chunked\r\n\r\n" + chunks), 1U + 8);
+    EXPECT_EQ(pays("unread", "/unread", by_length), 1U + 3);
+    EXPECT_EQ(pays("none", "/", "\r\n"), 1U + 3);
+}
+
 TEST(Admission, RefusalsCanBeMapped) {
     auto s = room_for(1);
     s.limits.max_queued = 0;
