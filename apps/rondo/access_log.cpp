@@ -80,7 +80,7 @@ void access_line::write() const {
     r.tenant = note.tenant;
     r.wait = note.waited;
     if (note.turned_away) r.refused = name_of(*note.turned_away);
-    to_.info(json_ ? to_json(r) : to_text(r));
+    to_->info(json_ ? to_json(r) : to_text(r));
 }
 
 std::string to_text(access_record const& r) {

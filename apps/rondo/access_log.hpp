@@ -13,8 +13,10 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "rondo/http/admission.hpp"
 #include "rondo/http/exchange.hpp"
@@ -38,11 +40,11 @@ struct access_record {
 std::string to_text(access_record const& r);
 std::string to_json(access_record const& r);
 
-// The line of one request, written when it goes, however the request ended.
+// The line of one request, written when it goes: kept until the request has ended, however it did.
 class access_line {
   public:
-    access_line(spdlog::logger& to, bool json, http::exchange& x) noexcept
-        : to_(to), json_(json), x_(x) {}
+    access_line(std::shared_ptr<spdlog::logger> to, bool json, http::exchange& x) noexcept
+        : to_(std::move(to)), json_(json), x_(x) {}
     access_line(access_line const&) = delete;
     access_line& operator=(access_line const&) = delete;
     ~access_line();
@@ -52,7 +54,7 @@ class access_line {
   private:
     void write() const;
 
-    spdlog::logger& to_;
+    std::shared_ptr<spdlog::logger> to_;
     bool json_;
     http::exchange& x_;
     std::chrono::system_clock::time_point time_ = std::chrono::system_clock::now();

@@ -139,8 +139,9 @@ task<void> route_table::answer(http::exchange* x) const {
 }
 
 task<void> route_table::answer_and_log(route_table const* by, http::exchange* x) {
-    access_line line{*by->through_.access, by->through_.json, *x};
-    co_await by->answer(x, &line.note);
+    auto const line = std::make_shared<access_line>(by->through_.access, by->through_.json, *x);
+    x->keep_until_end(line);
+    co_await by->answer(x, &line->note);
 }
 
 task<void> route_table::answer(http::exchange* x, http::admission::visit* note) const {

@@ -204,10 +204,10 @@ task<std::expected<void, head_error>> connection::read_head(bool* gone) {
     }
     read_by_ = never;
     first_ = false;
-    auto const head =
-        scan_request(in_.data().substr(search.skip(), search.length()), most, site_.table);
     std::size_t const size = search.skip() + search.length();
     leave_room_for_body(size);
+    auto const head =
+        scan_request(in_.data().substr(search.skip(), search.length()), most, site_.table);
     if (!head) co_return std::unexpected{head.error()};
     head_ = *head;
     fields_.assign(head->fields.begin(), head->fields.end());
@@ -229,6 +229,7 @@ class connection::request_note {
         bool const whole = of_.head_sent_ && of_.message_sent() && !of_.cut_;
         int const status = of_.tunnel_ ? 101 : whole ? of_.answer_.status() : 0;
         of_.site_.note(static_cast<std::size_t>(status / 100), began_);
+        while (!of_.kept_.empty()) of_.kept_.pop_back();
     }
 
   private:
@@ -243,8 +244,8 @@ task<bool> connection::answer_request() {
     head_sent_ = false;
     continued_ = !head_.expects_continue;
     keep_ = head_.keep_alive;
-    request_note const note{*this};
     exchange x{*this};
+    request_note const note{*this};
     std::exception_ptr thrown;
     try {
         co_await site_.handle(&x);
@@ -278,10 +279,10 @@ task<bool> connection::end_answer() {
     } else if (!head_sent_) {
         (void)co_await refuse(500, "the handler gave no answer");
     } else if (!message_sent()) {
+        if (failed_) co_return false;  // whoever reads knows that it is not complete
         auto const ended = co_await finish({});
         if (!ended) co_return false;
     }
-        if (failed_) co_return false;  // whoever reads knows that it is not complete
     co_return true;
 }
 

@@ -14,6 +14,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "channel.hpp"
@@ -58,6 +59,7 @@ class connection final : public channel {
     task<done> finish(std::span<field const> trailer);
     task<done> upgrade();
     task<void> gone();
+    void keep_until_end(std::shared_ptr<void> what) { kept_.push_back(std::move(what)); }
     void cut() noexcept { cut_ = true; }
 
   private:
@@ -88,7 +90,8 @@ class connection final : public channel {
     request_head head_;
     std::vector<field> fields_;
     response_text answer_;
-    std::optional<failure> broken_;  // the request could not be read
+    std::vector<std::shared_ptr<void>> kept_;  // until the request has ended
+    std::optional<failure> broken_;            // the request could not be read
     bool idle_ = false;
     bool first_ = true;
     bool head_sent_ = false;

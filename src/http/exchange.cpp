@@ -1,5 +1,7 @@
 #include "rondo/http/exchange.hpp"
 
+#include <utility>
+
 #include "connection.hpp"
 
 namespace rondo::http {
@@ -31,9 +33,10 @@ task<exchange::done> exchange::finish(std::span<field const> trailer) {
     return on_.finish(trailer);
 }
 task<exchange::done> exchange::upgrade() { return on_.upgrade(); }
+std::uint64_t exchange::received() const noexcept { return on_.body_received(); }
 std::uint64_t exchange::sent() const noexcept { return on_.body_sent(); }
 task<void> exchange::gone() { return on_.gone(); }
-std::uint64_t exchange::received() const noexcept { return on_.body_received(); }
+void exchange::keep_until_end(std::shared_ptr<void> what) { on_.keep_until_end(std::move(what)); }
 void exchange::cut() noexcept { on_.cut(); }
 
 }  // namespace rondo::http

@@ -21,13 +21,15 @@
 // Place          everything runs on the worker of the connection.
 // Stop           a handler that is still at work when the grace of server::stop() is over is
 //                stopped.
-// Lifetime       the exchange, and views of it, until the handler's task has ended.
+// Lifetime       the exchange, and views of it, until the handler's task has ended, and what was
+//                given to keep_until_end() is dropped.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <cstdint>
 #include <expected>
+#include <memory>
 #include <span>
 #include <string_view>
 
@@ -87,10 +89,10 @@ class exchange {
     // tunnel: nothing more comes from this side.
     task<done> finish(std::span<field const> trailer = {});
 
-    // So many bytes of the answer's body were sent, or would be if they had to.
-    std::uint64_t sent() const noexcept;
     // So many bytes of the request's body were read.
     std::uint64_t received() const noexcept;
+    // So many bytes of the answer's body were sent, or would be if they had to.
+    std::uint64_t sent() const noexcept;
 
     // Ends when the client has closed its connection, or its side of it. For who waits before it
     // reads the body: nobody else reads meanwhile.
@@ -99,6 +101,10 @@ class exchange {
     // Answers with 101 and the fields of answer(). From then on read(), write() and finish() are
     // about the bytes of the connection; it ends with the handler.
     task<done> upgrade();
+
+    // Keeps something until the request has ended, with all that is left to do of its answer when
+    // the handler has; what was given last is dropped first, and may still look at the exchange.
+    void keep_until_end(std::shared_ptr<void> what);
 
     // Ends the connection when the handler has: what was sent of an answer is not taken for a whole
     // one.
