@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "malformed.hpp"
+#include "support/sanitized.hpp"
 
 namespace rondo::http {
 namespace {
@@ -64,7 +65,11 @@ TEST(ChunkDecoder, RefusesWhatIsMalformedHoweverItIsCut) {
     for (auto const& m : test::malformed_chunks()) {
         std::string_view const body =
             std::string_view{m.bytes}.substr(m.bytes.find("\r\n\r\n") + 4);
+#ifdef RONDO_TEST_SANITIZED
         std::size_t const stride = body.size() < 1000 ? 1 : 97;
+#else
+        std::size_t const stride = 1;
+#endif
         for (std::size_t cut = 0; cut <= body.size(); cut += stride) {
             ASSERT_TRUE(decode(body, cut).error.has_value()) << m.what << " cut at " << cut;
         }

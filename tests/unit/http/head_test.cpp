@@ -5,9 +5,11 @@
 #include <array>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "malformed.hpp"
 #include "rondo/http/message.hpp"
+#include "support/sanitized.hpp"
 
 namespace rondo::http {
 namespace {
@@ -138,6 +140,35 @@ TEST(HeadScan, RefusesWhatIsMalformed) {
         ++tried;
     }
     EXPECT_GE(tried, 60U);
+}
+
+// The answer may not depend on where the block was cut: what the search knows of the first part is
+// all that it knows.
+TEST(HeadScan, RefusesTheSameWhereverTheBlockIsCut) {
+    limits const most;
+    std::vector<field> table(most.fields);
+    for (malformed_request const& m : test::malformed_requests()) {
+        if (m.in_body) continue;
+        std::string_view const bytes = m.bytes;
+#ifdef RONDO_TEST_SANITIZED
+        std::size_t const stride = bytes.size() < 1000 ? 1 : 97;
+#else
+        std::size_t const stride = 1;
+#endif
+        for (std::size_t cut = 1; cut < bytes.size(); cut += stride) {
+            head_search search;
+            auto found = search.look(bytes.substr(0, cut), most);
+            if (found == head_search::found::nothing_yet) found = search.look(bytes, most);
+            int status = status_of(search.error());
+            if (found == head_search::found::complete) {
+                auto const block = bytes.substr(search.skip(), search.length());
+                auto const head = scan_request(block, most, table);
+                status = head ? 200 : status_of(head.error());
+            }
+            ASSERT_NE(found, head_search::found::nothing_yet) << m.what << " cut at " << cut;
+            ASSERT_EQ(status, m.status) << m.what << " cut at " << cut;
+        }
+    }
 }
 
 TEST(HeadScan, FindsTheEndOfABlockThatComesByteByByte) {
