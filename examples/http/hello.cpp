@@ -7,7 +7,6 @@
 #include "rondo/http/server.hpp"
 
 namespace http = rondo::http;
-using namespace std::chrono_literals;
 
 // [hello]
 rondo::task<void> hello(http::exchange* x) {
@@ -17,8 +16,7 @@ rondo::task<void> hello(http::exchange* x) {
 
 // A layer: what it does before and after the others.
 rondo::task<void> only_reads(http::exchange* x, http::next inner) {
-    bool const reads = x->head().method == http::method::get;
-    if (reads) co_return co_await inner(x);
+    if (x->head().method == http::method::get) co_return co_await inner(x);
     x->answer().status(405);
     x->answer().add("allow", "GET");
     (void)co_await x->send();
@@ -38,10 +36,9 @@ rondo::task<std::string> ask(http::client* c, http::client::endpoint where, std:
     std::string answer = std::to_string((*head)->status) + " ";
     for (;;) {
         auto const piece = co_await call.read();
-        if (!piece || piece->empty()) break;
+        if (!piece || piece->empty()) co_return answer;
         answer += *piece;
     }
-    co_return answer;
 }
 // [/ask]
 
@@ -57,6 +54,6 @@ int main() {
     std::string const got = rt.spawn_pinned(ask(&client, where, "GET")).blocking_join().value();
     std::string const put = rt.spawn_pinned(ask(&client, where, "DELETE")).blocking_join().value();
     std::printf("GET: %sDELETE: %s\n", got.c_str(), put.c_str());
-    server.blocking_stop(10s);
-    return got == "200 Hello, world\n" && put == "405 " ? 0 : 1;
+    bool const clean = server.blocking_stop(std::chrono::seconds{10}) == 0;
+    return clean && got == "200 Hello, world\n" && put == "405 " ? 0 : 1;
 }

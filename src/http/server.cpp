@@ -4,7 +4,8 @@
 // the fewest; it is counted there before it is handed over.
 //
 // The end
-//   E1  the doors close: each empties its accept queue first. All connections are counted now.
+//   E1  the doors close: each empties its accept queue first, but for who finds no place. All
+//       connections are counted now.
 //   E2  the sites drain: connections that are idle end, the others after their request.
 //   E3  when the grace is over, what is left is stopped.
 //   E4  every worker has had a turn since the last connection ended: nothing refers to us.
