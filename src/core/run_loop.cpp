@@ -8,9 +8,10 @@
 // Invariants
 //   I1  whoever sets outside_ un-parks the loop; the loop looks at it before and after each park.
 //       So a job never waits in the queue of a sleeping loop.
-//   I2  the loop is un-parked under the lock. The job may be the one that ends the loop's life:
-//       once the lock is released nothing of the loop is touched. The loop knows of the job, or
-//       of the wish to finish, only by taking it over, under the lock.
+//   I2  the loop is un-parked under the lock. The job, or the timer, may be the one that ends the
+//       loop's life: once the lock is released nothing of the loop is touched. The loop knows of
+//       the job, or of the wish to finish, only by taking it over, under the lock, which it also
+//       takes before it goes.
 //   I3  while the lock is free: outside_ is set if something was left: a job, the wish to finish,
 //       or the place of a visitor. Taking over clears it.
 //   I4  a task that ends in another thread is a visitor before it leaves tasks_, and un-parks the
@@ -38,7 +39,7 @@ run_loop::~run_loop() {
         fire_timers();
         if (!idle()) continue;
         if (deserted()) return;
-        rest();
+        rest();  // not if something was left since
     }
 }
 
@@ -71,7 +72,12 @@ void run_loop::take_over() noexcept {
 time_point run_loop::now() const noexcept { return clock::now(); }
 
 void run_loop::add(timer& t, time_point deadline) noexcept {
-    if (timers_.add(t, deadline) && executor::current() != this) parker_.unpark();
+    if (executor::current() == this) {
+        (void)timers_.add(t, deadline);
+        return;
+    }
+    std::lock_guard const guard{lock_};  // I2: the timer may be all that keeps the loop
+    if (timers_.add(t, deadline)) parker_.unpark();
 }
 
 bool run_loop::cancel(timer& t) noexcept { return timers_.cancel(t); }
@@ -146,7 +152,7 @@ void run_loop::end_visit() noexcept {
 // I4
 bool run_loop::deserted() noexcept {
     std::lock_guard const guard{lock_};
-    return visitors_ == 0 && tasks_.empty();
+    return visitors_ == 0 && posted_.empty() && tasks_.empty();
 }
 
 }  // namespace rondo

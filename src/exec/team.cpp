@@ -385,6 +385,8 @@ bool team::can_be_stolen() const noexcept {
 }
 
 void team::add(timer& t, time_point deadline) noexcept {
+    // The timer may end the task, and that the team, before this has returned.
+    bool const visits = here() == nullptr && begin_visit();
     bool const earlier = timers_.add(t, deadline);
     // I3; sequentially consistent: pairs with the exchange in runner::sleep()
     runner* const r = keeper_.load(std::memory_order_seq_cst);
@@ -393,6 +395,7 @@ void team::add(timer& t, time_point deadline) noexcept {
     } else if (earlier) {
         r->driver_.unpark();
     }
+    if (visits) end_visit();
 }
 
 // One worker at a time; another one need not wait for it. Reading the clock costs as much as a

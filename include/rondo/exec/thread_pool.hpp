@@ -82,7 +82,8 @@ class thread_pool final : public executor {
         std::size_t capacity = 65536;
         std::string name = "pool";      // threads are called pool-0, pool-1, ...
         std::uint64_t turns_taken = 0;  // per_worker: begins as if so many had been
-        // Gets what jobs throw, in the worker's thread. By default it is printed to stderr.
+        // Gets what jobs throw, in the thread where they end: the worker's, or that of something
+        // foreign that a task has awaited. Must not end the pool. By default it is printed.
         std::function<void(std::exception_ptr)> on_failure = {};
     };
     struct counts {
@@ -95,7 +96,7 @@ class thread_pool final : public executor {
     template <class F>
     using accepted = std::expected<void, refused_job<F>>;
 
-    // No worker, no room or a first worker that does not exist: an assertion fails and says so.
+    // No worker, no room, or more turns than are counted: an assertion fails and says so.
     // Throws std::system_error when a thread cannot be started.
     explicit thread_pool(options const& o);
     ~thread_pool();

@@ -74,5 +74,52 @@ TEST(RunLoopModel, ABlockOnMayEndInAForeignThreadWhileAnotherFinishesItsLoop) {
     });
 }
 
+// Kills go_while_a_visitors_job_is_there.
+TEST(RunLoopModel, RunsWhatATaskPostsThatEndsInAForeignThread) {
+    struct farewell final : job {
+        farewell() noexcept : job([](job& j) noexcept { ++static_cast<farewell&>(j).times; }) {}
+        int times = 0;
+    };
+    struct posts_at_the_end {
+        executor& to;
+        job& what;
+        ~posts_at_the_end() { to.post(what); }
+    };
+    EXPECT_HOLDS([] {
+        abroad there;
+        farewell bye;
+        {
+            run_loop loop;
+            auto const leave = [](abroad* a, executor* to, job* what) -> task<void> {
+                posts_at_the_end const last{*to, *what};
+                co_await *a;
+            };
+            spawn(loop, leave(&there, &loop, &bye)).detach();
+            loop.run_ready();
+        }
+        RONDO_CHECK_EXPECT(bye.times == 1);
+        there.join();
+    });
+}
+
+// Kills un_park_a_loop_that_a_timer_may_have_ended.
+TEST(RunLoopModel, ATimerThatAnotherThreadAddsMayEndTheLoop) {
+    struct finishes final : timer {
+        explicit finishes(run_loop& l) noexcept
+            : timer([](timer& t) noexcept { static_cast<finishes&>(t).loop.finish(); }), loop(l) {}
+        run_loop& loop;
+    };
+    EXPECT_HOLDS([] {
+        std::optional<run_loop> loop{std::in_place};
+        finishes end{*loop};
+        thread adds{[&end, &timers = static_cast<executor&>(*loop).timers()] {
+            timers.add(end, time_point{});
+        }};
+        loop->run();
+        loop.reset();
+        adds.join();
+    });
+}
+
 }  // namespace
 }  // namespace rondo

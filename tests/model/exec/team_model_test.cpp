@@ -7,6 +7,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -332,22 +333,42 @@ TEST(TeamModel, APinnedTaskThatEndsInAForeignThreadMayBeTheLast) {
     EXPECT_HOLDS([] { end_a_task_abroad(true); });
 }
 
+struct unparks final : timer {
+    explicit unparks(parker& p) noexcept
+        : timer([](timer& t) noexcept { static_cast<unparks&>(t).whom.unpark(); }), whom(p) {}
+    parker& whom;
+};
+
 // It is seen, or the worker is un-parked.
 TEST(TeamModel, ATimerThatIsAddedWhileAWorkerLiesDownFires) {
     EXPECT_HOLDS(
         [] {
             parker done;
-            struct due final : timer {
-                explicit due(parker& p) noexcept
-                    : timer([](timer& t) noexcept { static_cast<due&>(t).done.unpark(); }),
-                      done(p) {}
-                parker& done;
-            } now{done};
+            unparks now{done};
             crowd c{1};
             c.start();
             c->timers().add(now, time_point{});
             done.park();
             c.end();
+        },
+        1);
+}
+
+// Kills add_a_timer_to_a_team_that_it_may_end.
+TEST(TeamModel, ATimerThatAnotherThreadAddsMayBeTheLastThatHappens) {
+    EXPECT_HOLDS(
+        [] {
+            parker done;
+            unparks now{done};
+            std::optional<thread> adds;
+            {
+                crowd c{1};
+                c.start();
+                adds.emplace([&now, &timers = c->timers()] { timers.add(now, time_point{}); });
+                done.park();
+                c.end();
+            }
+            adds->join();
         },
         1);
 }
