@@ -329,6 +329,7 @@ void token_ring::apply(commitment const& c) {
             if (at != c.tokens.end()) s.seen = std::max(s.seen, at->place);
         }
         s.since = now();
+        if (alone()) s.visited = false;  // it cannot go round and come back
         s.changed.notify_one();
         if (stays) s.arrived.notify_one();
     }

@@ -238,16 +238,21 @@ void token_ring::put_here(slot& s, token_place const& p, std::vector<std::byte> 
 
 // --- what is known ---
 
+bool token_ring::has_room_for(std::string_view name) const noexcept {
+    bool const is_name = !name.empty() && name.size() <= longest_name;
+    return is_name && std::ranges::any_of(
+                          slots_, [&](slot const& s) { return s.name == name || s.name.empty(); });
+}
+
 token_ring::slot* token_ring::find(std::string_view name) noexcept {
     auto const at = std::ranges::find(slots_, name, &slot::name);
     return at == slots_.end() || name.empty() ? nullptr : &*at;
 }
 
 token_ring::slot* token_ring::find_or_make(std::string_view name) {
-    if (name.empty() || name.size() > longest_name) return nullptr;
+    if (!has_room_for(name)) return nullptr;
     if (slot* const known = find(name)) return known;
     auto const free = std::ranges::find(slots_, std::string{}, &slot::name);
-    if (free == slots_.end()) return nullptr;
     free->name = name;
     return &*free;
 }
@@ -265,6 +270,10 @@ std::vector<member_id> token_ring::members() const {
     std::vector<member_id> all;
     for (member_run const& m : members_) all.push_back(m.id);
     return all;
+}
+
+bool token_ring::is_in_ring(member_run const& m) const noexcept {
+    return std::ranges::find(members_, m) != members_.end();
 }
 
 bool token_ring::is_member(member_id m) const noexcept {

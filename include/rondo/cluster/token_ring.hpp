@@ -186,13 +186,17 @@ class token_ring {
     static bool serves(std::uint8_t type) noexcept;
     answer serve(message const& m);
 
-    // Waits until the token is here.
+    // Waits until the token is here. There is room for its name.
     task<held_token> take(std::string name);
+    // There is a token of this name, or there may be one: a ring has 16 names, and forgets none.
+    bool has_room_for(std::string_view name) const noexcept;
     // Asks for a handshake: because there is a new token to be made, say.
     void repair() noexcept;
 
     // In the order of the ring; empty while this member is in none.
     std::vector<member_id> members() const;
+    // This run of a member is in the ring: not an earlier one.
+    bool is_in_ring(member_run const& m) const noexcept;
     ring_epoch epoch() const noexcept { return ring_; }
     bool is_frozen() const noexcept { return promised_ > ring_; }
     // All that is known of tokens, by name.

@@ -325,6 +325,26 @@ TEST(TokenRing, AdjacentDeadMembersAreLeftOut) {
     }
 }
 
+TEST(TokenRing, ATokenThatWasUsedIsThereAgainForTheOnlyOneLeft) {
+    settings one;
+    one.names = {"lemon"};
+    one.scooping = 100ms;
+    for (std::uint64_t const seed : sim::seeds(20)) {
+        SCOPED_TRACE("RONDO_SEED=" + std::to_string(seed));
+        robots r{seed, 2, {}, one};
+        r.start_all();
+        r.run_for(3s + r.world().random().between(0ms, 200ms));
+        r.of(2).renews_slowly =
+            true;  // so that it freezes the other one, and dies before it commits
+        r.of(2).now()->repair();
+        r.run_for(100ms);
+        EXPECT_TRUE(r.of(1).now()->is_frozen());
+        r.of(2).node().crash();
+        EXPECT_TRUE(r.turns_within(10s));
+        EXPECT_EQ(r.violation, "");
+    }
+}
+
 TEST(TokenRing, AMemberThatReturnsIsTakenInAgain) {
     for (std::uint64_t const seed : sim::seeds(20)) {
         SCOPED_TRACE("RONDO_SEED=" + std::to_string(seed));
@@ -440,6 +460,26 @@ TEST(TokenRing, ANewTokenIsMadeByARepair) {
     r.run_for(2s);
     for (robot& one : r.all()) EXPECT_EQ(one.now()->tokens().size(), 2U);
     EXPECT_EQ(r.generations.begin()->maker.id, 2U);
+}
+
+TEST(TokenRing, HasRoomForSoManyNamesAndForgetsNone) {
+    settings all;
+    all.works = false;
+    all.names.clear();
+    while (all.names.size() < token_ring::most_tokens) {
+        robots r{1, 1, {}, all};
+        r.start_all();
+        r.run_for(100ms);
+        EXPECT_TRUE(r.of(1).now()->has_room_for("another"));
+        EXPECT_FALSE(r.of(1).now()->has_room_for(""));
+        EXPECT_FALSE(r.of(1).now()->has_room_for(std::string(25, 'n')));
+        all.names.push_back("flavour " + std::to_string(all.names.size()));
+    }
+    robots r{1, 1, {}, all};
+    r.start_all();
+    r.run_for(100ms);
+    EXPECT_FALSE(r.of(1).now()->has_room_for("another"));
+    EXPECT_TRUE(r.of(1).now()->has_room_for("flavour 15"));
 }
 
 TEST(TokenRing, ManyLargeTokensGoThroughAHandshakeInPages) {
