@@ -44,26 +44,10 @@ container::taken container::reserve(reservation const& r) {
     return taken::yes;
 }
 
-void container::use(cluster::member_run robot, std::uint64_t cup) {
-    std::erase_if(reserved_,
-                  [&](reservation const& r) { return r.robot == robot && r.cup == cup; });
-}
+void container::clamp(std::uint64_t ledger_has) noexcept { left_ = std::min(left_, ledger_has); }
 
-void container::release(cluster::member_run robot, std::uint64_t cup) {
-    for (reservation const& r : reserved_) {
-        if (r.robot == robot && r.cup == cup) left_ += r.grams;
-    }
-    use(robot, cup);
-}
-
-void container::forget_before(cluster::member_run now) {
-    std::erase_if(reserved_, [&](reservation const& r) {
-        return r.robot.id == now.id && r.robot.incarnation != now.incarnation;
-    });
-}
-
-void container::clamp(std::uint64_t ledger_has) {
-    left_ = reserved_.empty() ? ledger_has : std::min(left_, ledger_has);
+void container::top_up(std::uint64_t ledger_has) noexcept {
+    if (reserved_.empty()) left_ = ledger_has;
 }
 
 }  // namespace rondo::shop

@@ -1,9 +1,11 @@
 // container.hpp: what the token of a flavour carries: what is left in the container, and what is
 // reserved of it for cups that are not paid for yet.
 //
-// Guarantee      after clamp() no more is left than the ledger has. When nobody has reserved
-//                anything it is just that: what was lost with dead robots comes back then. (What is
-//                reserved is not subtracted: of what was just paid for it is in both.)
+// Guarantee      after clamp() no more is left than the ledger has. After top_up() it is just that
+//                when nobody has reserved anything. (What is reserved is not subtracted: of what
+//                was just paid for it is in both.)
+// Put back       is also what may have been paid for, if nobody knows. That is the safe side: what
+//                is not there the ledger does not sell, what no token shows nobody can buy.
 // Bounds         most_reserved cups; while there is no room, nothing can be taken.
 #pragma once
 
@@ -38,13 +40,18 @@ class container {
 
     enum class taken : std::uint8_t { yes, not_enough, no_room };
     taken reserve(reservation const& r);
-    // It was paid for, or is thrown away: it does not come back.
-    void use(cluster::member_run robot, std::uint64_t cup);
-    // It is put back.
-    void release(cluster::member_run robot, std::uint64_t cup);
-    // Drops what earlier runs of this robot had reserved.
-    void forget_before(cluster::member_run now);
-    void clamp(std::uint64_t ledger_has);
+    // What becomes of a reservation: what was used does not come back.
+    enum class fate : std::uint8_t { kept, used, put_back };
+    template <class FateOf>
+    void settle(FateOf fate_of) {
+        std::erase_if(reserved_, [&](reservation const& r) {
+            fate const now = fate_of(r);
+            if (now == fate::put_back) left_ += r.grams;
+            return now != fate::kept;
+        });
+    }
+    void clamp(std::uint64_t ledger_has) noexcept;
+    void top_up(std::uint64_t ledger_has) noexcept;
 
     friend bool operator==(container const&, container const&) = default;
 

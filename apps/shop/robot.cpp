@@ -1,9 +1,14 @@
 // Invariants
 //   I1  a token is held only inside one scope of OrderHandler, which waits for no other one there.
-//   I2  what a cup has reserved is in settle_ or in a token, until it was used or released once.
-//   I3  a reservation is released only when its attempt can never be charged: it was aborted before
-//       it was ready, a screen discards it because the ledger has aborted the order, or the leader
-//       because the screen has another attempt made.
+//   I2  a token that has been here shows reservations of runs that are in the ring, and of this one
+//       only those of cups that it makes or holds. Whoever has died, and whatever older copy the
+//       token was made anew from, nothing stays reserved for a cup that is not there.
+//   I3  what was paid for is used when the cup is fetched; else a reservation is put back. Then the
+//       attempt cannot be charged any more: it was aborted before it was ready, a screen discards
+//       it because the ledger has aborted the order, the leader because the screen has another one
+//       made, or its card is no longer authorised. Or nobody knows: its robot is gone. If that cup
+//       was paid for, or if the robot comes back with it, the token shows too much for a while; the
+//       ledger does not sell it.
 #include "robot.hpp"
 
 #include <algorithm>
@@ -43,10 +48,10 @@ struct made_cup {
     time_point since{};
 };
 
-// What is known of the stock, and the reservations that are to be settled when their token comes.
+// What a leader has told of the stock.
 class shelf {
   public:
-    explicit shelf(cluster::member_run self, clock::duration age) : self_(self), age_(age) {}
+    explicit shelf(clock::duration age) : age_(age) {}
 
     void learn(std::vector<level> const& levels, time_point now) {
         if (levels.empty()) return;
@@ -61,53 +66,19 @@ class shelf {
         }
         return std::nullopt;
     }
-
-    enum class how : std::uint8_t { use, release };
-    void settle_later(std::string flavour, std::uint64_t cup, how h) {
-        settle_.push_back({std::move(flavour), cup, h});
-    }
-
-    // Brings a container up to date whose token is here.
-    void update(std::string_view flavour, container& c, time_point now) {
-        std::erase_if(settle_, [&](settlement const& s) {
-            if (s.flavour != flavour) return false;
-            if (s.h == how::use) {
-                c.use(self_, s.cup);
-            } else {
-                c.release(self_, s.cup);
-            }
-            return true;
-        });
-        c.forget_before(self_);
+    // What the ledger has only falls: to clamp to what it had is right at any time, but to top up
+    // would bring back what was sold since.
+    void correct(std::string_view flavour, container& c, time_point now) const {
         std::optional<std::uint64_t> const has = ledger_has(flavour);
-        if (has && now - since_ <= age_) c.clamp(*has);
-    }
-    // Of one flavour: a cup takes of it once, and while its token is away no cup can.
-    std::size_t most_unsettled() const {
-        std::map<std::string_view, std::size_t> of;
-        std::size_t most = 0;
-        for (settlement const& s : settle_) most = std::max(most, ++of[s.flavour]);
-        return most;
-    }
-    bool waits(std::string_view flavour) const {
-        for (settlement const& s : settle_) {
-            if (s.flavour == flavour) return true;
-        }
-        return false;
+        if (!has) return;
+        c.clamp(*has);
+        if (now - since_ <= age_) c.top_up(*has);
     }
 
   private:
-    struct settlement {
-        std::string flavour;
-        std::uint64_t cup;
-        how h;
-    };
-
-    cluster::member_run self_;
     clock::duration age_;
     std::vector<level> levels_;
     time_point since_{};
-    std::vector<settlement> settle_;
 };
 
 class robot {
@@ -119,7 +90,7 @@ class robot {
           epochs_(storage, here.fail),
           highest_(epochs_.load()),
           self_{robot_id(chosen.number), here.incarnation},
-          shelf_(self_, 2 * chosen.patience.levels_age),
+          shelf_(2 * chosen.patience.levels_age),
           me_(
               here.bind(robot_id(chosen.number)), here.shared, self_,
               [this](message m) { return RobotReceiver(std::move(m)); }, here.peer_options()),
@@ -136,7 +107,8 @@ class robot {
         environment const& env = co_await this_environment();
         timers_ = &env.timers();
         if (options_.shown) {
-            options_.shown({[this] { return queues(); }, &me_.counts(), &ring_, nullptr});
+            options_.shown({[this] { return queues(); }, &me_.counts(), &ring_, nullptr, &highest_,
+                            [this](std::uint64_t n) { return has_cup(n); }});
         }
         auto receiving = spawn(*here_.where, me_.run());
         auto inspecting = spawn(*here_.where, RobotInspector());
@@ -154,7 +126,6 @@ class robot {
     std::vector<queue_view> queues() const {
         std::vector<queue_view> all = queues_of(me_);
         all.push_back({"cups", cups_.size(), options_.most.cups});
-        all.push_back({"cups to settle", shelf_.most_unsettled(), options_.most.cups});
         return all;
     }
     std::vector<cluster::address> members() const {
@@ -216,7 +187,7 @@ class robot {
         for (level const& l : levels) {
             bool there = false;
             for (cluster::token_view const& t : tokens) there = there || t.name == l.flavour;
-            if (there || now() < next_repair_) continue;
+            if (there || now() < next_repair_ || !ring_.has_room_for(l.flavour)) continue;
             next_repair_ = now() + 1s;
             ring_.repair();
         }
@@ -284,10 +255,7 @@ class robot {
         auto const at = cups_.find({read->oid, read->attempt});
         if (at == cups_.end()) return answer_with(reply::gone);
         made_cup& c = at->second;
-        if (c.now == made_cup::state::ready) {
-            settle(c, shelf::how::use);
-            c.now = made_cup::state::fetched;
-        }
+        if (c.now == made_cup::state::ready) c.now = made_cup::state::fetched;
         return answer_with(c.now == made_cup::state::fetched ? reply::ack : reply::gone);
     }
 
@@ -301,11 +269,8 @@ class robot {
         if (at != cups_.end() && at->second.now == made_cup::state::wanted) {
             at->second.discarded = true;
         } else if (at != cups_.end()) {
-            if (at->second.now == made_cup::state::ready) {
-                settle(at->second, shelf::how::release);  // I3
-                waste(at->first, "discarded");
-            }
-            cups_.erase(at);
+            if (at->second.now == made_cup::state::ready) waste(at->first, "discarded");
+            cups_.erase(at);  // I3
         }
         return answer_with(reply::ack);
     }
@@ -313,10 +278,6 @@ class robot {
     void waste(key const& k, std::string_view reason) {
         storage_.run("INSERT INTO waste VALUES (?, ?, ?)", k.first, k.second, reason);
         if (storage_.failed()) here_.fail(storage_.failure());
-    }
-
-    void settle(made_cup const& c, shelf::how h) {
-        for (cluster::take const& t : c.takes) shelf_.settle_later(t.resource, c.number, h);  // I2
     }
 
     // --- OrderHandler ---
@@ -346,6 +307,10 @@ class robot {
                 refused = "unknown flavour " + flavour;
                 break;
             }
+            if (!ring_.has_room_for(flavour)) {
+                refused = "robots have no room for " + flavour;
+                break;
+            }
             std::optional<std::string> const problem = co_await scoop(k, flavour, amount);
             if (problem) {
                 refused = *problem;
@@ -358,9 +323,8 @@ class robot {
             c.now = made_cup::state::ready;
             here_.log->info("{} is ready", k.first);
         } else {
-            settle(c, shelf::how::release);  // I3
             c.takes.clear();
-            c.now = made_cup::state::aborted;
+            c.now = made_cup::state::aborted;  // I3
             c.reason = refused;
             here_.log->info("{} is aborted: {}", k.first, refused);
         }
@@ -387,7 +351,7 @@ class robot {
     container::taken reserve(key const& k, std::string const& flavour, std::uint32_t grams,
                              cluster::held_token& token) {
         container c = container::read(token.content()).value_or(container{});
-        shelf_.update(flavour, c, now());
+        update(flavour, c);
         made_cup& made = cups_.at(k);
         container::taken const taken = c.reserve({self_, made.number, grams});
         if (taken == container::taken::yes) {
@@ -397,13 +361,38 @@ class robot {
         return taken;
     }
 
+    // What a token shows is brought up to date whenever it is here.
+    void update(std::string const& flavour, container& c) const {
+        c.settle([this](reservation const& r) { return fate_of(r); });
+        shelf_.correct(flavour, c, now());
+    }
+
+    container::fate fate_of(reservation const& r) const {
+        using enum container::fate;
+        if (r.robot != self_) return ring_.is_in_ring(r.robot) ? kept : put_back;  // I2
+        made_cup const* const c = find_cup(r.cup);
+        if (c == nullptr || c->now == made_cup::state::aborted) return put_back;  // I3
+        return c->now == made_cup::state::fetched ? used : kept;
+    }
+
+    made_cup const* find_cup(std::uint64_t number) const {
+        for (auto const& [k, c] : cups_) {
+            if (c.number == number) return &c;
+        }
+        return nullptr;
+    }
+    bool has_cup(std::uint64_t number) const {
+        made_cup const* const c = find_cup(number);
+        return c != nullptr &&
+               (c->now == made_cup::state::wanted || c->now == made_cup::state::ready);
+    }
+
     // Between orders: tokens that stay here are brought up to date, old cups are thrown away.
     task<void> tidy_up() {
         say_ring();
         for (cluster::token_view const& t : ring_.tokens()) {
-            bool const here = t.state == cluster::token_state::here;
             bool const stays = ring_.members().size() <= 1;
-            if (!here || !(stays || shelf_.waits(t.name))) continue;
+            if (!stays || t.state != cluster::token_state::here) continue;
             cluster::held_token token = co_await ring_.take(t.name);
             on_arrival(t.name, token.content());
         }
@@ -413,10 +402,7 @@ class robot {
                 ++at;
                 continue;
             }
-            if (at->second.now == made_cup::state::ready) {
-                settle(at->second, shelf::how::use);
-                waste(at->first, "nobody fetched it");
-            }
+            if (at->second.now == made_cup::state::ready) waste(at->first, "nobody fetched it");
             at = cups_.erase(at);
         }
     }
@@ -424,7 +410,7 @@ class robot {
     void on_arrival(std::string const& name, std::vector<std::byte>& content) {
         std::optional<container> c = container::read(content);
         if (!c) return;
-        shelf_.update(name, *c, now());
+        update(name, *c);
         content = c->write();
     }
 
@@ -445,6 +431,7 @@ class robot {
     }
 
     // The contents of tokens that nobody has: from the best copy, clamped to what the ledger has.
+    // They are brought up to date (on_arrival) when it is clear who is in the ring.
     task<std::vector<cluster::token>> renew(std::vector<cluster::token> lost,
                                             std::vector<std::string> held) {
         std::vector<cluster::token> made;

@@ -6,9 +6,12 @@
 //                RobotInspector  watches the predecessor in the ring (cluster/token_ring.hpp)
 //
 // A token        carries what is left of a flavour and what is reserved of it, by whom. It is
-//                clamped to what the leader said last that the gateway said (at most 1 s old).
+//                clamped to what the leader said last that the gateway said, and topped up to it
+//                when nothing is reserved. A leader tells what is at most `levels_age` old, robots
+//                top up for twice as long after it came; docs/shop.md says why that is safe.
 // A cup          that is ready is kept until it is fetched or discarded, for `cup_kept` at most.
-//                What an aborted order has reserved is released.
+//                What is reserved for a cup that is aborted or not there any more, or by a robot
+//                that is in the ring no more, is put back.
 // Order twice    the same attempt at the same order is made once: who asks again gets that cup.
 // Epochs         a leader of a lower epoch than one that was seen is refused, also after a restart.
 #pragma once

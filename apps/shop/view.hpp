@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -24,6 +25,9 @@ struct view {
     cluster::peer_counts const* traffic = nullptr;
     cluster::token_ring const* ring = nullptr;    // of a robot
     cluster::election const* election = nullptr;  // of a screen
+    cluster::epoch const* followed = nullptr;     // of a robot: the highest it has seen
+    // Of a robot: whether it makes or holds the cup of this number.
+    std::function<bool(std::uint64_t)> has_cup{};
 };
 
 // Called when the role begins, and with nothing when it has ended by itself.

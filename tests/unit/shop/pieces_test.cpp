@@ -101,34 +101,36 @@ TEST(ShopMessages, AnOrderNamesItsScreen) {
     EXPECT_FALSE(screen_of(""));
 }
 
-TEST(ShopContainer, ReservesWhatIsThereAndPutsItBack) {
+TEST(ShopContainer, ReservesWhatIsThereAndPutsItBackOrNot) {
     member_run const me{1, 5};
     container c{1000};
     EXPECT_EQ(c.reserve({me, 1, 600}), container::taken::yes);
     EXPECT_EQ(c.left(), 400U);
     EXPECT_EQ(c.reserve({me, 2, 401}), container::taken::not_enough);
+    EXPECT_EQ(c.reserve({me, 2, 100}), container::taken::yes);
     EXPECT_EQ(container::read(c.write()), c);
-    c.release(me, 1);
-    EXPECT_EQ(c.left(), 1000U);
-    c.release(me, 1);
-    EXPECT_EQ(c.left(), 1000U);
-    EXPECT_EQ(c.reserve({me, 3, 1000}), container::taken::yes);
-    c.use(me, 3);
-    EXPECT_EQ(c.left(), 0U);
+    c.settle([](reservation const& r) {
+        return r.cup == 1 ? container::fate::put_back : container::fate::kept;
+    });
+    EXPECT_EQ(c.left(), 900U);
+    EXPECT_EQ(c.reserved(), 100U);
+    c.settle([](reservation const&) { return container::fate::used; });
+    EXPECT_EQ(c.left(), 900U);
     EXPECT_EQ(c.reserved(), 0U);
 }
 
-TEST(ShopContainer, IsClampedToTheLedgerAndComesBackWhenNobodyHasReserved) {
-    member_run const me{1, 5};
-    member_run const before{1, 4};
+TEST(ShopContainer, IsClampedToTheLedgerAndToppedUpWhenNobodyHasReserved) {
     container c{1000};
-    EXPECT_EQ(c.reserve({before, 1, 100}), container::taken::yes);
+    EXPECT_EQ(c.reserve({{1, 5}, 1, 100}), container::taken::yes);
     c.clamp(700);
     EXPECT_EQ(c.left(), 700U);
     c.clamp(800);
+    c.top_up(800);
     EXPECT_EQ(c.left(), 700U);  // somebody has reserved
-    c.forget_before(me);
+    c.settle([](reservation const&) { return container::fate::used; });
     c.clamp(800);
+    EXPECT_EQ(c.left(), 700U);
+    c.top_up(800);
     EXPECT_EQ(c.left(), 800U);
 }
 

@@ -31,6 +31,7 @@ struct totals {
     std::uint64_t orders = 0;
     double hours = 0;  // by the virtual clock
     std::map<fault, int> happened;
+    int stayed_away = 0;
     std::map<std::string, int> steps;
     std::set<std::string> reasons;
 
@@ -40,6 +41,7 @@ struct totals {
         orders += r.orders;
         hours += std::chrono::duration<double, std::ratio<3600>>(r.took).count();
         for (auto const& [f, times] : r.happened) happened[f] += times;
+        stayed_away += r.stayed_away;
         for (auto const& [state, times] : r.steps) steps[state] += times;
         reasons.insert(r.reasons.begin(), r.reasons.end());
     }
@@ -49,6 +51,7 @@ struct totals {
                     runs, counting, orders, hours);
         std::printf("faults:");
         for (auto const& [f, times] : happened) std::printf("  %s %d", describe(f), times);
+        std::printf("  stays away %d", stayed_away);
         std::printf("\nsteps of the ledger:");
         for (auto const& [state, times] : steps) std::printf("  %s %d", state.c_str(), times);
         std::printf("\nreasons:");
