@@ -22,7 +22,7 @@
 //   I2  a task is in the order of turns, or in hand of one consumer, or has ended: end() is called
 //       once for each that was accepted.
 //   I3  no task is handed out whose deadline lies before the time of the operation that hands it
-//       out: expire() comes first in each.
+//       out: expire() comes first in each, and nothing is left in the intake past a deadline.
 //   I4  while the lock is free no consumer waits if a task is queued (I3 of core/waiter.cpp).
 //   I5  somebody is opening doors if there is room and one of them is in hungry_, or one is in
 //       called_: whoever made the room. owed_ counts these doors and those that are being opened;
@@ -137,7 +137,9 @@ void engine::enter(tenant& t, entry& e, time_point at) noexcept {
 
 void engine::set_timer(entry& e) noexcept {
     if (e.expires == time_point::max()) return;
-    deadlines_.insert(e, later(e.expires, clock::duration{1}));  // expired: after it, not at it
+    time_point const end = later(e.expires, clock::duration{1});  // expired: after it, not at it
+    deadlines_.insert(e, end);
+    if (end < due()) set_due(end);
     tell_watch_ = tell_watch_ || e.expires < watched_;
 }
 
@@ -333,9 +335,10 @@ void engine::release_handle(handle h) noexcept {
 // --- time ------------------------------------------------------------------------------------
 
 void engine::expire(aftermath& after) noexcept {
-    while (timer_node* const due = deadlines_.pop_expired(now_)) {
-        out_of_turn(static_cast<entry&>(*due), disposition::expired, after);
+    while (timer_node* const expired = deadlines_.pop_expired(now_)) {
+        out_of_turn(static_cast<entry&>(*expired), disposition::expired, after);
     }
+    set_due(deadlines_.next_expiry().value_or(time_point::max()));
 }
 
 std::size_t engine::advance(time_point now) noexcept {

@@ -18,9 +18,7 @@
 // Consumers      are served in the order in which they asked. One task wakes one of them.
 // Producers      that wait are let in in turn: tenant by tenant, those of one in order.
 // Time           is read from config::time in each operation. Tasks whose deadline has passed are
-//                found by any operation but an enqueue that finds much room; on a scheduler where
-//                nothing else happens, by advance(). None is delivered, nor refuses another its
-//                place.
+//                found by any operation; on a scheduler where nothing happens, by advance().
 // Thread safety  everything may be called concurrently, but for the destructor.
 // Memory order   what happens before a task is enqueued is visible to who has it delivered.
 // Cancellation   a dequeue that is stopped loses no task; a stopped enqueue gives it back.

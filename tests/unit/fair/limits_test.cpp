@@ -428,6 +428,24 @@ TEST(FairDeadlines, ExpiredTasksHoldNoRoom) {
     EXPECT_EQ(s.told.size(), 2U);
 }
 
+TEST(FairDeadlines, AnEnqueueThatFindsMuchRoomFindsThemToo) {
+    manual_loop loop;
+    auto c = room_for(1'000, 1'000, backpressure::reject);
+    c.time = &loop.timers();
+    noted s{c};
+    for (int i : {1, 2}) EXPECT_TRUE(s.queue.enqueue("b", i));  // the second without the lock
+    for (int i : {3, 4}) EXPECT_TRUE(s.queue.enqueue("a", i, {.deadline = loop.now() + i * 1ms}));
+    loop.pass(3ms);
+    EXPECT_TRUE(s.queue.enqueue("b", 5));
+    EXPECT_TRUE(s.told.empty());
+    loop.pass(1ns);
+    EXPECT_TRUE(s.queue.enqueue("b", 6));
+    EXPECT_EQ(s.told, (std::vector{report{disposition::expired, 3}}));
+    loop.pass(2ms);
+    EXPECT_TRUE(s.queue.enqueue("b", 7));
+    EXPECT_EQ(s.told.size(), 2U);
+}
+
 TEST(FairDeadlines, WhoeverHoldsATimerFindsThemWithoutAnyOtherOperation) {
     timed s;
     EXPECT_EQ(s.queue.next_deadline(), std::nullopt);

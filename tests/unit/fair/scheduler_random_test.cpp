@@ -226,12 +226,13 @@ struct noted {
 };
 
 // Two schedulers are offered the same: to one of them tasks are left without the lock, whenever
-// that is possible, to the other never, as they all have handles. (No deadlines: who leaves a task
-// does not look for them, so that they are found later.)
+// that is possible, to the other never, as they all have handles.
 void compare(std::uint64_t seed) {
     std::mt19937_64 random{seed};
     auto const below = [&](std::uint64_t n) { return static_cast<int>(random() % n); };
+    test::manual_loop loop;
     config<int> c;
+    c.time = &loop.timers();
     c.shards = 1 + random() % 4;
     c.max_global = 100 + random() % 400;  // full at times
     c.max_per_tenant = 80 + random() % 100;
@@ -241,11 +242,13 @@ void compare(std::uint64_t seed) {
     noted brought{c};
     std::vector<std::pair<handle, handle>> named;
     for (int id = 0; id < 3'000; ++id) {
+        loop.pass(1us);
         bool const burst = id % 500 >= 350;
         int const dice = below(100);
         int const tenant = burst ? 0 : below(8);
         if (burst || dice < 45) {
-            terms const on{.cost = 1 + random() % 20, .priority = priority(below(3))};
+            terms on{.cost = 1 + random() % 20, .priority = priority(below(3))};
+            if (below(10) == 0) on.deadline = loop.now() + std::chrono::microseconds{below(300)};
             EXPECT_EQ(left.queue.enqueue(tenant, id, on).has_value(),
                       brought.queue.enqueue_with_handle(tenant, id, on).has_value());
         } else if (dice < 50) {

@@ -82,7 +82,7 @@ class engine : public wait_queue {
         serve([&] {
             if (at > now_) now_ = at;
             if (intake_.has_tasks()) collect(room_for_intake());
-            if (!deadlines_.empty()) expire(after);  // I3
+            if (!deadlines_.empty() && now_ >= due()) expire(after);  // I3
             f(after);
             if (turns_.can_forget()) forget(after, few);
             if (intake_.given() == 0 && occupied_ + intake::fewest_places <= least_limit_) {
@@ -111,9 +111,9 @@ class engine : public wait_queue {
     void let_go(tenant& t) noexcept { turns_.let_go(t); }
 
     // --- without it ---
-    // A task that can only be accepted, and that nobody need be told of.
-    bool may_be_left(entry const& e) const noexcept {
-        return e.expires == time_point::max() && intake_.has_places();
+    // A task that can only be accepted, and that nobody need be told of; and none has expired.
+    bool may_be_left(entry const& e, time_point at) const noexcept {
+        return e.expires == time_point::max() && intake_.has_places() && at < due();
     }
     // Of a task that has its owner and time.
     bool leave(entry& e) noexcept { return intake_.try_leave(e); }
@@ -155,12 +155,22 @@ class engine : public wait_queue {
 
   private:
     std::size_t const least_limit_;  // of the two on tasks
+    atomic<clock::rep> due_{clock::duration::max().count()};
 
     static constexpr int few = 4;
 
     bool grant(waiter& first) noexcept override;
     bool finished() const noexcept {
         return closing_ == closing::immediate || (closing_ == closing::drain && occupied_ == 0);
+    }
+
+    // Nothing expires before this. Written under the lock; who reads it without leaves what it does
+    // not see yet to the next operation.
+    time_point due() const noexcept {
+        return time_point{clock::duration{due_.load(std::memory_order_relaxed)}};  // a hint
+    }
+    void set_due(time_point at) noexcept {
+        due_.store(at.time_since_epoch().count(), std::memory_order_relaxed);  // a hint
     }
 
     // For one who comes now: I5.

@@ -194,7 +194,7 @@ class store final : public engine {
 
     // Without the lock, of a tenant that is known.
     bool leave(node& e, std::size_t hash, time_point at) noexcept {
-        if (!may_be_left(e)) return false;
+        if (!may_be_left(e, at)) return false;
         return tenants_.visit(e.key, hash, [&](tenant_node& t) {
             e.owner = &t;
             e.enqueued_at = at;
