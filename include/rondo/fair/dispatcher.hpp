@@ -9,7 +9,9 @@
 // Guarantee      at most `in_flight` tasks run at a time, and that many if they are there. Tasks
 //                are begun in the order in which the scheduler delivers them. Queued tasks whose
 //                deadline passes end then, also if nothing else happens.
-// Executor       any: a runtime, a pool, a loop, a simulated world.
+// Executor       any: a runtime, a pool, a loop, a simulated world. Deadlines are found by its
+//                timers, so the scheduler has the same clock: config::time is that of the world, or
+//                of the loop, and nothing where both have the steady clock.
 // Exceptions     of a task end that task alone; they are counted, and go to executor::unobserved().
 // End            drain(): nothing new, what was accepted is run, then it is over. Or close the
 //                scheduler immediately and drain: what is queued is returned, what runs ends.
@@ -21,6 +23,7 @@
 // Example        examples/fair/async_dispatcher.cpp
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -45,6 +48,8 @@ class dispatcher {
     dispatcher(queue& from, executor& on, std::size_t in_flight, work run)
         : from_(from), on_(on), run_(std::move(run)) {
         RONDO_ASSERT(in_flight > 0, "a dispatcher runs at least one task at a time");
+        RONDO_ASSERT(have_one_clock(from, on),
+                     "a scheduler has the clock of its dispatcher's executor");
         lanes_.reserve(in_flight + 1);
         for (std::size_t i = 0; i < in_flight; ++i) {
             lanes_.push_back(spawn(on, take_turns(), stop_.token()));
@@ -86,6 +91,14 @@ class dispatcher {
     }
 
   private:
+    // As far as one can see: their times do not differ by more than a coarse clock does.
+    static bool have_one_clock(queue const& from, executor& on) noexcept {
+        constexpr std::chrono::seconds coarse{1};
+        time_point const before = from.now();
+        time_point const between = on.timers().now();
+        return before - coarse <= between && between <= from.now() + coarse;
+    }
+
     rondo::task<void> take_turns() {
         for (;;) {
             auto next = co_await from_.dequeue();
@@ -108,7 +121,7 @@ class dispatcher {
             time_point const next = from_.next_deadline().value_or(time_point::max());
             auto const earlier = co_await from_.earlier_deadline_until(next, next);
             if (from_.is_finished()) co_return;
-            if (!earlier) from_.advance(on_.timers().now());
+            if (!earlier) from_.advance(from_.now());
         }
     }
 

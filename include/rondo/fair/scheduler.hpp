@@ -152,6 +152,8 @@ class scheduler {
 
     // --- time ---
 
+    // By which deadlines are judged.
+    time_point now() const noexcept { return store_.now(); }
     // When to call advance() if nothing else happens before: never later than the next deadline
     // passes. None if there is no deadline.
     std::optional<time_point> next_deadline() noexcept { return store_.next_deadline(); }
