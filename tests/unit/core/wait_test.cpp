@@ -405,6 +405,7 @@ TEST(Wait, AWaitThatMayLoseIsReadyRevocably) {
     EXPECT_EQ(c.handed_on(), 1);
     auto other = spawn(loop, when_any(c.spend(), sleep_for(1h)));
     loop.run_ready();
+    ASSERT_TRUE(other.ended());
     EXPECT_EQ(other.blocking_join().value().index(), 0U);
     EXPECT_TRUE(c.spent());
 }
