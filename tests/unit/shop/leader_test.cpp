@@ -30,8 +30,8 @@ class Leading : public testing::Test {
   protected:
     void run_for(clock::duration d) { (void)world_.run_for(d); }
     std::vector<std::exception_ptr> take_unobserved() { return world_.take_unobserved(); }
-    // From then on nobody knows where the gateway is: a fault of the program.
-    void break_addresses() { broken_ = true; }
+    // Nobody knows where that one is: a fault of the program.
+    void lose_address_of(member_id id) { lost_ = id; }
     void start() {
         robot_.start();
         screen_.start();
@@ -65,7 +65,7 @@ class Leading : public testing::Test {
         place here;
         here.where = self;
         here.endpoint_of = [this](member_id id) {
-            if (broken_ && id == gateway_id) throw std::runtime_error{"nobody knows"};
+            if (lost_ == id) throw std::runtime_error{"nobody knows"};
             return door_of(id);
         };
         here.log = std::make_shared<spdlog::logger>(
@@ -93,7 +93,7 @@ class Leading : public testing::Test {
                      [this](sim::node* self) { return be_robot(self); }};
     sim::node screen_{world_, net_, 1000 + screen_id(0),
                       [this](sim::node* self) { return be_leader(self); }};
-    bool broken_ = false;
+    std::optional<member_id> lost_;
     std::optional<clock::duration> took_;
 };
 
@@ -105,10 +105,17 @@ TEST_F(Leading, OrdersDoNotWaitForScreensThatAreNotThere) {
 }
 
 TEST_F(Leading, ADutyThatFailsIsHeardOfAtOnce) {
+    lose_address_of(gateway_id);
     start();
-    break_addresses();
     run_for(1s);
     EXPECT_EQ(take_unobserved().size(), 1U);
+}
+
+TEST_F(Leading, AnActorThatFailsIsHeardOfAtOnce) {
+    lose_address_of(robot_id(0));
+    start();
+    run_for(1s);
+    EXPECT_EQ(take_unobserved().size(), 2U);  // the OrderResolver, and the duty to tell it
 }
 
 }  // namespace
