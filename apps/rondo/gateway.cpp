@@ -36,8 +36,13 @@ constexpr spdlog::level::level_enum log_levels[] = {spdlog::level::trace, spdlog
                                                     spdlog::level::info,  spdlog::level::warn,
                                                     spdlog::level::err,   spdlog::level::off};
 constexpr std::size_t most_operators = 64;
-// Before the end: for those in line to be told so, and for the admin address.
-constexpr clock::duration last_words = std::chrono::milliseconds{100};
+// For who watches the end at the admin address.
+constexpr clock::duration last_answers = std::chrono::milliseconds{100};
+
+// How long before the end of the grace those in line are told.
+clock::duration last_words(clock::duration grace) {
+    return std::min<clock::duration>(grace / 4, std::chrono::seconds{1});
+}
 
 // One [[server]].
 struct running_server {
@@ -306,6 +311,8 @@ void gateway::state::apply_admin(listeners at, http::open_doors doors, config co
 }
 
 void gateway::state::start_leaving(std::shared_ptr<front> const& f, clock::duration grace) {
+    rt.block_on(f->server().replace_doors({}));  // the next reload may want the addresses again
+    retired.push_back(f->routes());
     auto end = rt.spawn(leave(&f->server(), grace));
     std::lock_guard const guard{lock};
     departures.push_back({f, nullptr, std::move(end)});
@@ -518,7 +525,7 @@ task<void> gateway::state::close_lines(clock::duration after) const {
 std::size_t gateway::state::end(clock::duration grace) {
     std::lock_guard const guard{control};
     draining = true;
-    std::optional telling = rt.spawn(close_lines(grace - std::min(last_words, grace / 2)));
+    std::optional telling = rt.spawn(close_lines(grace - last_words(grace)));
     for (running_server& s : servers) s.at.clear();  // closed when their queues are empty
     std::vector<task<std::size_t>> stopping;
     for (auto const& f : all_fronts()) stopping.push_back(f->server().stop(grace));
@@ -529,7 +536,7 @@ std::size_t gateway::state::end(clock::duration grace) {
     end_now(telling);
     end_now(watching);
     end_now(following);
-    if (admin_server) (void)admin_server->blocking_stop(last_words);
+    if (admin_server) (void)admin_server->blocking_stop(last_answers);
     std::lock_guard const answered{asking};  // what goes on there uses us
     for (departure& d : departures) (void)d.end.blocking_join();
     departures.clear();

@@ -144,14 +144,16 @@ TEST(Reload, SaysWhereWhatIsWrong) {
 class few_descriptors {
   public:
     explicit few_descriptors(std::size_t left) {
+        int const first = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+        taken_.push_back(first);
         ::getrlimit(RLIMIT_NOFILE, &before_);
         rlimit fewer = before_;
-        fewer.rlim_cur = 200;
+        fewer.rlim_cur = static_cast<rlim_t>(first) + 1 + left;
         ::setrlimit(RLIMIT_NOFILE, &fewer);
         for (int fd = 0; (fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0;) {
             taken_.push_back(fd);
         }
-        for (std::size_t i = 0; i < left; ++i) {
+        for (std::size_t i = 0; i < left && !taken_.empty(); ++i) {
             ::close(taken_.back());
             taken_.pop_back();
         }
@@ -198,7 +200,7 @@ TEST(Reload, WithoutDescriptorsChangesNothing) {
             << refused;
         ASSERT_LT(refused, 100);
     }
-    EXPECT_GT(refused, 4);
+    EXPECT_GT(refused, 1);
 }
 
 TEST(Reload, OpensAndClosesAddresses) {
@@ -237,8 +239,8 @@ TEST(Reload, EndsAServerThatIsGone) {
     busy.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
     while (slow.accepted() == 0) std::this_thread::yield();
     ASSERT_TRUE(r.reload(forwarding(first, one.address())));
+    EXPECT_FALSE(listens(port_in(second)));  // at once: the next reload may want it again
     EXPECT_TRUE(idle.ended());
-    EXPECT_TRUE(refuses(port_in(second)));
     go = true;
     go.notify_all();
     EXPECT_EQ(body_of(busy.read_message()), "late");

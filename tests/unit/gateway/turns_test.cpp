@@ -82,7 +82,7 @@ TEST(GatewayTurns, HoldATenantToItsPlacesWhileThereIsRoomForOthers) {
 TEST(GatewayTurns, TellWhoIsStillInLineThatTheGatewayEnds) {
     held_upstream up;
     running r{
-        "[gateway]\nshutdown_grace = '250ms'\n[admin]\nlisten = '127.0.0.1:0'\n"
+        "[gateway]\nshutdown_grace = '2s'\n[admin]\nlisten = '127.0.0.1:0'\n"
         "[admission]\nmax_in_flight = 1\n[[server]]\nlisten = '127.0.0.1:0'\nforward = '" +
         up.address() + "'\n"};
     wire in = r.connect();
