@@ -79,6 +79,28 @@ TEST(GatewayTurns, HoldATenantToItsPlacesWhileThereIsRoomForOthers) {
     for (wire& w : slow) EXPECT_EQ(status_of(w.read_to_end()), "200");
 }
 
+TEST(GatewayTurns, KnowATenantByItsKeyAndTellWhoWaitsForTooLong) {
+    held_upstream up;
+    running r{
+        "[admin]\nlisten = '127.0.0.1:0'\n[admission]\nmax_in_flight = 1\nmax_wait = '20ms'\n"
+        "[tenants]\nkey = ['api_key']\ndefault_weight = 2\n"
+        "[[tenant]]\nname = 'acme'\nweight = 4\napi_key = 'secret'\n"
+        "[[server]]\nlisten = '127.0.0.1:0'\nforward = '" +
+        up.address() + "'\n"};
+    wire in = r.connect();
+    in.send("GET / HTTP/1.1\r\nHost: h\r\nX-API-Key: secret\r\nConnection: close\r\n\r\n");
+    up.await_request();
+    await_line(r, "rondo_tenant_in_flight{tenant=\"acme\"} 1");
+    std::string const told = r.ask("/", "X-API-Key: a guess\r\n");
+    EXPECT_EQ(status_of(told), "503");
+    EXPECT_EQ(field_of(told, "retry-after"), "1");
+    await_line(r, "rondo_tenant_requests_total{tenant=\"-\",outcome=\"expired\"} 1");
+    await_line(r, "rondo_tenant_weight{tenant=\"acme\"} 4");
+    await_line(r, "rondo_tenant_weight{tenant=\"-\"} 2");
+    up.let_go(1);
+    EXPECT_EQ(status_of(in.read_to_end()), "200");
+}
+
 TEST(GatewayTurns, TellWhoIsStillInLineThatTheGatewayEnds) {
     held_upstream up;
     running r{

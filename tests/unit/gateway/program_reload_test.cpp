@@ -1,0 +1,154 @@
+// The program as it is run: configurations that are loaded while it runs, and its end as an
+// operator asks for it.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <csignal>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "program.hpp"
+#include "running.hpp"
+
+namespace rondo::gateway {
+namespace {
+
+using test::listens;
+using test::scratch_directory;
+using test::scripted_server;
+using test::wire;
+
+// An upstream that answers everything with its name.
+class named_upstream {
+  public:
+    explicit named_upstream(std::string name)
+        : server_([name = std::move(name)](wire& w) {
+              while (!w.read_message().empty()) {
+                  w.send("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n" + name);
+              }
+          }) {}
+    std::string address() const { return server_.address(); }
+
+  private:
+    scripted_server server_;
+};
+
+// Whom requests go to, which of them wait for whom, how many connections there may be, whether
+// there is a second address: each of it changes with another rhythm.
+std::string configuration(int i, std::string const& upstream, std::string const& second) {
+    constexpr std::array admission{
+        "", "[admission]\nmax_in_flight = 1\n",
+        "[admission]\nmax_in_flight = 4\nmax_in_flight_per_tenant = 2\ncost = 'measured'\n",
+        "[admission]\nmax_in_flight = 2\n[tenants]\nkey = ['path:1']\n"
+        "[[tenant]]\nname = '/'\nweight = 3\n"};
+    std::string const more = i % 2 == 0 ? ", '" + second + "'" : "";
+    return std::string{admission.at(static_cast<std::size_t>(i) % 4)} +
+           "[[server]]\nlisten = ['127.0.0.1:0'" + more +
+           "]\nmax_connections = " + (i % 3 == 0 ? "6" : "1000") + "\nforward = '" + upstream +
+           "'\n";
+}
+
+// Twenty times, under clients that keep their connections and clients that come anew: each request
+// is answered, by the old routes or the new ones.
+TEST(Program, FailsNoRequestWhenItsConfigurationIsLoadedAgainUnderLoad) {
+    named_upstream const one{"one"};
+    named_upstream const two{"two"};
+    scratch_directory in;
+    std::uint16_t const second = free_port();
+    std::string const second_address = "127.0.0.1:" + std::to_string(second);
+    program p{in, configuration(1, one.address(), second_address)};
+    std::atomic<bool> over{false};
+    std::atomic<int> answered{0};
+    std::atomic<int> failed{0};
+    auto const load = [&](int requests_each) {
+        while (!over) {
+            try {
+                wire w = wire::to(p.port());
+                for (int i = 0; i < requests_each && !over; ++i) {
+                    w.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+                    std::string const body = body_of(w.read_message());
+                    (body == "one" || body == "two") ? ++answered : ++failed;
+                }
+            } catch (std::runtime_error const&) {
+                ++failed;
+            }
+        }
+    };
+    std::vector<std::thread> clients;
+    for (int c = 0; c < 8; ++c) clients.emplace_back(load, c % 2 == 0 ? 1'000'000 : 3);
+    for (int i = 2; i <= 21; ++i) {
+        int const before = answered;
+        while (answered < before + 100) std::this_thread::yield();
+        in.write("rondo.toml",
+                 configuration(i, i % 5 < 2 ? two.address() : one.address(), second_address));
+        p.process().signal(SIGHUP);
+        (void)p.process().read_until("configuration " + std::to_string(i) + " is loaded");
+        EXPECT_EQ(listens(second), i % 2 == 0) << i;
+    }
+    over = true;
+    for (std::thread& c : clients) c.join();
+    EXPECT_EQ(failed, 0);
+    p.process().signal(SIGTERM);
+    EXPECT_EQ(p.process().wait(), 0);
+}
+
+TEST(Program, KeepsItsConfigurationIfTheNewOneIsBadAndSaysSo) {
+    named_upstream const one{"one"};
+    scratch_directory in;
+    std::string const admin = "[admin]\nlisten = '127.0.0.1:0'\n";
+    program p{in, admin + forwarding_to(one.address())};
+    std::string const file = (in.path() / "rondo.toml").string();
+    (void)p.process().read_until("operators look at http://");
+    std::string const all = p.process().read_until("/\n");
+    std::size_t const from = all.find("operators look at http://") + 25;
+    std::string const at = all.substr(from, all.find('/', from) - from);
+
+    ended const fine = rondo({"reload", "-c", file, "--admin", at});
+    EXPECT_EQ(fine.status, 0) << fine.said;
+    EXPECT_EQ(fine.said, "configuration 2 is loaded\n");
+    in.write("rondo.toml", admin + "[[server]]\nlisten = '127.0.0.1:0'\nforwrd = 'a:1'\n");
+    std::string const why = file +
+                            ":5:1: unknown key 'forwrd' in [[server]]; did you mean "
+                            "'forward'?";
+    ended const wrong = rondo({"reload", "-c", file, "--admin", at});
+    EXPECT_EQ(wrong.status, 2);
+    EXPECT_NE(wrong.said.find(why), std::string::npos) << wrong.said;
+    EXPECT_EQ(curl({p.url("/")}).said, "one");
+    p.process().signal(SIGHUP);
+    (void)p.process().read_until("the configuration stays as it was");
+    EXPECT_NE(p.process().said().find(why), std::string::npos);
+    EXPECT_EQ(curl({p.url("/")}).said, "one");
+
+    ended const drained = rondo({"drain", "-c", file, "--admin", at});
+    EXPECT_EQ(drained.status, 0) << drained.said;
+    EXPECT_TRUE(drained.said.starts_with("draining\n")) << drained.said;
+    EXPECT_TRUE(drained.said.ends_with("stopped\n")) << drained.said;
+    EXPECT_EQ(p.process().wait(), 0);
+}
+
+TEST(Program, IsNotReadyWhileItDrains) {
+    scripted_server up{[](wire& w) { (void)w.read_to_end(); }};
+    scratch_directory in;
+    program p{in, "[admin]\nlisten = '127.0.0.1:0'\n" + forwarding_to(up.address())};
+    std::string const all = p.process().read_until("/\n");
+    std::size_t const from = all.find("operators look at ") + 18;
+    std::string const at = all.substr(from, all.find("/\n", from) - from);
+    wire w = wire::to(p.port());
+    w.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    while (up.accepted() == 0) std::this_thread::yield();
+    EXPECT_EQ(curl({at + "/readyz"}).said, "ready\n");
+    p.process().signal(SIGTERM);
+    (void)p.process().read_until("stopping");
+    std::string said = "ready\n";
+    while (said == "ready\n") said = curl({at + "/readyz"}).said;
+    EXPECT_EQ(said, "it ends\n");
+    EXPECT_EQ(curl({at + "/healthz"}).said, "it runs\n");
+    w.close();
+    p.process().signal(SIGKILL);
+}
+
+}  // namespace
+}  // namespace rondo::gateway
