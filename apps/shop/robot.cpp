@@ -110,8 +110,8 @@ class robot {
             options_.shown({[this] { return queues(); }, &me_.counts(), &ring_, nullptr, &highest_,
                             [this](std::uint64_t n) { return has_cup(n); }});
         }
-        auto receiving = spawn(*here_.where, me_.run());
-        auto inspecting = spawn(*here_.where, RobotInspector());
+        auto receiving = spawn(*here_.where, reporting(me_.run()));
+        auto inspecting = spawn(*here_.where, reporting(RobotInspector()));
         co_await OrderHandler();
     }
 

@@ -436,7 +436,7 @@ class screen {
         std::vector<std::byte> const nothing;
         answer const a = co_await ask_gateway(request::remains, nothing);
         auto const known = unpack<remaining>(a.body);
-        if (!known) co_return false;
+        if (!known || known->unresolved.size() == most_unresolved) co_return false;  // or more
         for (order_id const& oid : known->unresolved) {
             auto const s = screen_of(oid);
             if (s && screens->contains(*s)) co_return false;

@@ -302,13 +302,15 @@ task<bool> connection::complete() {
     co_return true;
 }
 
-// A body that nobody has read, up to a limit.
+// A body that nobody has read, up to a limit; at the end of the server nobody waits for it.
 task<bool> connection::drop_rest() {
     if (body_ended()) co_return true;
     if (!continued_) co_return false;  // it may come or not
     std::uint64_t dropped = 0;
-    while (dropped <= site_.options.drain) {
+    while (dropped <= site_.options.drain && !site_.draining) {
+        idle_ = true;
         auto const piece = co_await read_body();
+        idle_ = false;
         if (!piece) co_return false;
         if (piece->empty()) co_return true;
         dropped += piece->size();

@@ -92,7 +92,7 @@ class connection final : public channel {
     response_text answer_;
     std::vector<std::shared_ptr<void>> kept_;  // until the request has ended
     std::optional<failure> broken_;            // the request could not be read
-    bool idle_ = false;
+    bool idle_ = false;  // what it waits for is not worth waiting for at the end of the server
     bool first_ = true;
     bool head_sent_ = false;
     bool continued_ = false;  // 100 was sent, or need not be

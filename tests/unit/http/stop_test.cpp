@@ -100,7 +100,7 @@ TEST(ServerStop, LosesNoAnswerToARequestWhoseBodyNobodyRead) {
             }(x, large, &begun, &go_on, &sent);
     }};
     wire w = s.dial();
-    w.say("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n");
+    w.say("POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 1000000\r\n\r\n");
     begun.blocking_notified();
     w.say("some");
     std::thread stopper{[&] { EXPECT_EQ(s.server().blocking_stop(30s), 0U); }};
