@@ -318,8 +318,11 @@ class robot {
             }
         }
         made_cup& c = cups_.at(k);
-        if (refused.empty() && c.discarded) refused = "discarded";
-        if (refused.empty()) {
+        if (c.discarded) {
+            // Not aborted: who asks for it once more gets it made, and no refusal of the order.
+            here_.log->info("{} is discarded", k.first);
+            cups_.erase(k);  // I3
+        } else if (refused.empty()) {
             c.now = made_cup::state::ready;
             here_.log->info("{} is ready", k.first);
         } else {

@@ -32,6 +32,7 @@ struct totals {
     double hours = 0;  // by the virtual clock
     std::map<fault, int> happened;
     int stayed_away = 0;
+    std::map<std::string, std::uint64_t> transitions;
     std::map<std::string, int> steps;
     std::set<std::string> reasons;
 
@@ -42,6 +43,7 @@ struct totals {
         hours += std::chrono::duration<double, std::ratio<3600>>(r.took).count();
         for (auto const& [f, times] : r.happened) happened[f] += times;
         stayed_away += r.stayed_away;
+        for (auto const& [what, times] : r.transitions) transitions[what] += times;
         for (auto const& [state, times] : r.steps) steps[state] += times;
         reasons.insert(r.reasons.begin(), r.reasons.end());
     }
@@ -52,6 +54,10 @@ struct totals {
         std::printf("faults:");
         for (auto const& [f, times] : happened) std::printf("  %s %d", describe(f), times);
         std::printf("  stays away %d", stayed_away);
+        std::printf("\ntransitions:");
+        for (auto const& [what, times] : transitions) {
+            std::printf("  %s %" PRIu64, what.c_str(), times);
+        }
         std::printf("\nsteps of the ledger:");
         for (auto const& [state, times] : steps) std::printf("  %s %d", state.c_str(), times);
         std::printf("\nreasons:");
