@@ -51,11 +51,11 @@ scripted_server::script answering_early(semaphore& began) {
 
 TEST(Blame, APauseOfTheClientIsNotTheBackends) {
     scripted_server up{always(ok)};
-    running r{with_admin + forwarding_to(quoted(up), "timeouts = { response = '50ms' }\n")};
+    running r{with_admin + forwarding_to(quoted(up), "timeouts = { response = '300ms' }\n")};
     wire w = r.connect();
     w.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 8\r\n\r\nx");
     // real time: what is slow here is the client.
-    std::this_thread::sleep_for(400ms);
+    std::this_thread::sleep_for(800ms);
     w.send("xxxxxxx");
     EXPECT_EQ(body_of(w.read_message()), "ok");
     EXPECT_EQ(failures(r), "0");
@@ -74,7 +74,7 @@ TEST(Blame, ABackendThatIsLateAfterAllOfABodyIsToBlame) {
 TEST(Blame, AnAnswerIsNotEndedAsWholeIfTheRestOfTheRequestDoesNotCome) {
     semaphore began{0};
     scripted_server up{answering_early(began)};
-    running r{with_admin + forwarding_to(quoted(up), "timeouts = { idle = '50ms' }\n")};
+    running r{with_admin + forwarding_to(quoted(up), "timeouts = { idle = '300ms' }\n")};
     wire w = r.connect();
     w.send(chunked_post);
     std::string const answer = w.read_to_end();
@@ -107,7 +107,7 @@ TEST(Blame, APauseInAnAnswerEndsItAndIsNoFaultOfTheBackends) {
         w.send(chunked_ok + "4\r\nhalf\r\n");
         (void)w.read_to_end();
     }};
-    running r{with_admin + forwarding_to(quoted(up), "timeouts = { response = '50ms' }\n")};
+    running r{with_admin + forwarding_to(quoted(up), "timeouts = { response = '300ms' }\n")};
     std::string const answer = r.ask("/");
     EXPECT_NE(answer.find("half"), std::string::npos) << answer;
     EXPECT_FALSE(answer.ends_with("0\r\n\r\n")) << answer;
