@@ -157,6 +157,32 @@ TEST_F(GateTest, NewWeightsHoldForWhoIsRemembered) {
     loop.run_ready();
 }
 
+TEST_F(GateTest, TermsWhoseFunctionThrowsHoldButForTheTenantsThatAreRemembered) {
+    gate_config<int> c = at_the_loop(places(1));
+    c.quantum = 1;
+    c.tenants = {{1, {.weight = 4}}};
+    door g{std::move(c)};
+    auto held = g.try_acquire(9);
+    auto one = line(g, 1, 80);
+    auto two = line(g, 2, 80);
+    gate_terms<int> t;
+    t.max_in_flight = 2;
+    t.entitlement_of = [](int who) -> entitlement {
+        if (who == 2) throw std::runtime_error{"no such tenant"};
+        return {.weight = 8};
+    };
+    EXPECT_THROW(g.reconfigure(t), std::runtime_error);
+    EXPECT_EQ(g.stats().max_in_flight, 2U);
+    EXPECT_EQ(g.stats().in_flight, 2U);  // one was let in at once
+    held->release();
+    come_and_go({&one, &two}, 60);
+    EXPECT_NEAR(static_cast<double>(std::count(order.begin(), order.begin() + 50, 1)), 40, 5);
+    t.entitlement_of = nullptr;  // and all is well with terms that do not throw
+    EXPECT_NO_THROW(g.reconfigure(t));
+    g.close();
+    loop.run_ready();
+}
+
 TEST_F(GateTest, SaysWhoWasLetInTheMost) {
     gate_config<int> c = at_the_loop(places(8));
     c.max_in_flight_per_tenant = 4;  // so all are counted
