@@ -9,10 +9,15 @@
 // Costs are 1, the quantum is 10, and there are no deadlines. The peers know neither limits per
 // tenant nor time; the scheduler reads the clock twice for each pair, for the time in the queue.
 // A peer `tenants_100` or `live_1000` is the scheduler itself with so many.
+//
+// With arguments, only workloads whose names begin with one of them.
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
+#include <span>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -76,53 +81,78 @@ double threads(std::size_t producers, std::size_t consumers, std::size_t shards)
     });
 }
 
-void one_thread() {
+class bench {
+  public:
+    explicit bench(std::span<char*> beginnings) : beginnings_(beginnings) {}
+
+    bool measured() const { return measured_; }
+    void one_thread();
+    void many_threads();
+
+  private:
+    void compare(std::string const& name, contender const& ours,
+                 std::vector<contender> const& peers) {
+        bool chosen = beginnings_.empty();
+        for (std::string_view const b : beginnings_) chosen = chosen || name.starts_with(b);
+        if (!chosen) return;
+        rondo::bench::compare("fair", name.c_str(), ours, peers, rounds);
+        measured_ = true;
+    }
+    void compare_threads(std::size_t producers, std::size_t consumers, std::size_t shards);
+
+    std::span<char*> beginnings_;
+    bool measured_ = false;
+};
+
+void bench::one_thread() {
     for (std::size_t const n : {1U, 100U, 10'000U, 1'000'000U}) {
-        compare("fair", ("fill_drain_" + std::to_string(n)).c_str(),
+        compare("fill_drain_" + std::to_string(n),
                 {"rondo", [n] { return fill_drain<fair_queue>(n); }},
                 {{"fifo", [n] { return fill_drain<fifo_queue>(n); }},
-                 {"mutex_map_drr", [n] { return fill_drain<paper_queue>(n); }}},
-                rounds);
+                 {"mutex_map_drr", [n] { return fill_drain<paper_queue>(n); }}});
     }
     for (std::size_t const n : {1U, 100U, 10'000U}) {
-        compare("fair", ("interleaved_" + std::to_string(n)).c_str(),
+        compare("interleaved_" + std::to_string(n),
                 {"rondo", [n] { return live<fair_queue>(0, n); }},
                 {{"fifo", [n] { return live<fifo_queue>(0, n); }},
-                 {"mutex_map_drr", [n] { return live<paper_queue>(0, n); }}},
-                rounds);
+                 {"mutex_map_drr", [n] { return live<paper_queue>(0, n); }}});
     }
-    compare("fair", "live_20000_10000", {"rondo", [] { return live<fair_queue>(20'000, 10'000); }},
+    compare("live_20000_10000", {"rondo", [] { return live<fair_queue>(20'000, 10'000); }},
             {{"tenants_100", [] { return live<fair_queue>(20'000, 100); }},
-             {"mutex_map_drr", [] { return live<paper_queue>(20'000, 10'000); }}},
-            rounds);
-    compare("fair", "live_1000000_100", {"rondo", [] { return live<fair_queue>(1'000'000, 100); }},
+             {"mutex_map_drr", [] { return live<paper_queue>(20'000, 10'000); }}});
+    compare("live_1000000_100", {"rondo", [] { return live<fair_queue>(1'000'000, 100); }},
             {{"live_1000", [] { return live<fair_queue>(1'000, 100); }},
-             {"mutex_map_drr", [] { return live<paper_queue>(1'000'000, 100); }}},
-            rounds);
+             {"mutex_map_drr", [] { return live<paper_queue>(1'000'000, 100); }}});
     for (std::size_t const s : {4U, 16U}) {
-        compare("fair", ("shards_" + std::to_string(s)).c_str(),
+        compare("shards_" + std::to_string(s),
                 {"rondo", [s] { return fill_drain<fair_queue>(10'000, s); }},
-                {{"one_shard", [] { return fill_drain<fair_queue>(10'000); }}}, rounds);
+                {{"one_shard", [] { return fill_drain<fair_queue>(10'000); }}});
     }
 }
 
-void compare_threads(std::size_t producers, std::size_t consumers, std::size_t shards) {
-    std::string const name = "threads_" + std::to_string(producers) + "x" +
-                             std::to_string(consumers) + "_" + std::to_string(shards);
-    compare("fair", name.c_str(),
-            {"rondo", [=] { return threads<fair_queue>(producers, consumers, shards); }},
-            {{"fifo", [=] { return threads<fifo_queue>(producers, consumers, 1); }},
-             {"mutex_map_drr", [=] { return threads<paper_queue>(producers, consumers, 1); }}},
-            rounds);
-}
-
-}  // namespace
-
-int main() {
-    one_thread();
+void bench::many_threads() {
     for (std::size_t const n : {1U, 2U, 4U}) {
         for (std::size_t const shards : {1U, 4U, 16U}) compare_threads(n, n, shards);
     }
     compare_threads(4, 1, 1);
     compare_threads(1, 4, 1);
+}
+
+void bench::compare_threads(std::size_t producers, std::size_t consumers, std::size_t shards) {
+    compare("threads_" + std::to_string(producers) + "x" + std::to_string(consumers) + "_" +
+                std::to_string(shards),
+            {"rondo", [=] { return threads<fair_queue>(producers, consumers, shards); }},
+            {{"fifo", [=] { return threads<fifo_queue>(producers, consumers, 1); }},
+             {"mutex_map_drr", [=] { return threads<paper_queue>(producers, consumers, 1); }}});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    bench all{std::span{argv, static_cast<std::size_t>(argc)}.subspan(1)};
+    all.one_thread();
+    all.many_threads();
+    if (all.measured()) return EXIT_SUCCESS;
+    std::puts("no workload begins so");
+    return EXIT_FAILURE;
 }

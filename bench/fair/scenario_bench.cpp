@@ -367,7 +367,11 @@ void equal_tenants(double able) {
 
 }  // namespace
 
-int main() {
+int main(int argc, char**) {
+    if (argc > 1) {
+        std::puts("the scenarios are run all or none, without arguments");
+        return EXIT_FAILURE;
+    }
     double const able = capacity(200us);
     std::printf("two workers do %.0f tasks of 200 us in a second\n", able);
     hot_tenants(able);
