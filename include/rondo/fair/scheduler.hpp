@@ -195,7 +195,7 @@ class scheduler {
         return wait_for_room(shared::make(std::move(tenant), std::move(payload), t));
     }
     enqueue_op wait_for_room(std::unique_ptr<node> fresh) {
-        auto& at = store_.enter(fresh->key);
+        auto& at = store_.hold_with_door(fresh->key);
         return enqueue_op{store_, at, std::move(fresh)};
     }
     enqueue_result<T> blocking_enqueue(Key& tenant, T& payload, terms const& t,

@@ -116,7 +116,7 @@ class engine : public wait_queue {
         return e.expires == time_point::max() && intake_.has_places() && at < due();
     }
     // Of a task that has its owner and time.
-    bool leave(entry& e) noexcept { return intake_.try_leave(e); }
+    bool try_leave(entry& e) noexcept { return intake_.try_leave(e); }
     handle reserve_handle();
     void release_handle(handle h) noexcept;
     entry* take(bool& closed) noexcept;  // null: nothing there, or closed

@@ -42,7 +42,7 @@ class enqueue_op : public producer {
           tenant_(std::exchange(other.tenant_, nullptr)),
           task_(std::move(other.task_)) {}
     ~enqueue_op() {
-        if (tenant_ != nullptr) store_->leave(*tenant_);
+        if (tenant_ != nullptr) store_->let_go_held(*tenant_);
     }
 
     bool ready() noexcept {

@@ -55,7 +55,7 @@ class store final : public engine {
         node& e = *task;
         std::size_t const hash = key_hash<Key>{}(e.key);
         time_point const begin = now();
-        if (!name && leave(e, hash, begin)) return settled(task, admission::accepted);
+        if (!name && try_leave(e, hash, begin)) return settled(task, admission::accepted);
         newcomer fresh;
         admission result = admission::undecided;
         for (;;) {
@@ -123,8 +123,8 @@ class store final : public engine {
         change(now(), [&](aftermath& after) { give_up_reserved(t, after); });
     }
 
-    // The tenant of this key, with a door, held.
-    tenant_node& enter(Key const& key) {
+    // The tenant of this key, with a door, held until let_go_held().
+    tenant_node& hold_with_door(Key const& key) {
         std::size_t const hash = key_hash<Key>{}(key);
         newcomer fresh;
         tenant_node* t = nullptr;
@@ -142,7 +142,7 @@ class store final : public engine {
         if (!has_door) add_door(*t);
         return *t;
     }
-    void leave(tenant_node& t) noexcept {
+    void let_go_held(tenant_node& t) noexcept {
         change(now(), [&](aftermath&) { let_go(t); });
     }
 
@@ -193,12 +193,12 @@ class store final : public engine {
     };
 
     // Without the lock, of a tenant that is known.
-    bool leave(node& e, std::size_t hash, time_point at) noexcept {
+    bool try_leave(node& e, std::size_t hash, time_point at) noexcept {
         if (!may_be_left(e, at)) return false;
         return tenants_.visit(e.key, hash, [&](tenant_node& t) {
             e.owner = &t;
             e.enqueued_at = at;
-            if (!engine::leave(e)) return false;
+            if (!engine::try_leave(e)) return false;
             t.left = t.left + 1;  // I8
             return true;
         });
@@ -216,7 +216,7 @@ class store final : public engine {
         try {
             fresh = std::make_unique<door>(*this, t);
         } catch (...) {
-            leave(t);
+            let_go_held(t);
             throw;
         }
         std::lock_guard const guard{lock()};
