@@ -184,7 +184,7 @@ bool read_line() {
 
 }  // namespace
 
-int run_demo(bool turns, std::shared_ptr<spdlog::logger> const& log) {
+int run_demo(bool turns, std::string_view program, std::shared_ptr<spdlog::logger> const& log) {
     folder const in;
     runtime::options one;
     one.workers = 1;
@@ -211,8 +211,8 @@ int run_demo(bool turns, std::shared_ptr<spdlog::logger> const& log) {
     tcp::endpoint const at = running->addresses().front();
     std::printf("dashboard  http://%s/\ngateway    http://%s/   a page; /api goes to a backend\n",
                 to_string(running->admin_addresses().front()).c_str(), to_string(at).c_str());
-    std::printf("           try: rondo top --admin %s\n",
-                to_string(running->admin_addresses().front()).c_str());
+    std::printf("           try: %.*s top --admin %s\n", static_cast<int>(program.size()),
+                program.data(), to_string(running->admin_addresses().front()).c_str());
     std::printf("Enter switches turns off and on (or begin with --turns off); Ctrl-C ends it.\n");
     say_how_it_is(turns);
 

@@ -7,11 +7,12 @@
 #include <spdlog/logger.h>
 
 #include <memory>
+#include <string_view>
 
 namespace rondo::gateway {
 
 // Until SIGINT or SIGTERM, which have to be blocked. An empty line on stdin switches turns off and
-// on. What the program exits with.
-int run_demo(bool turns, std::shared_ptr<spdlog::logger> const& log);
+// on. `program` is how this program was called, for the command to try next. What it exits with.
+int run_demo(bool turns, std::string_view program, std::shared_ptr<spdlog::logger> const& log);
 
 }  // namespace rondo::gateway

@@ -31,7 +31,7 @@ namespace {
 
 using namespace rondo::gateway;
 
-constexpr int exit_bad_config = 2;
+constexpr int exit_bad_config = 2;  // or wrong arguments
 constexpr int exit_cannot_start = 1;
 
 void print(std::vector<diagnostic> const& found, std::string const& file) {
@@ -281,7 +281,11 @@ int main(int argc, char** argv) {
         (void)complain("no command '" + std::string{command} + "'; " + suggest(command, names));
         return exit_bad_config;
     }
-    CLI11_PARSE(app, argc, argv);
+    try {
+        app.parse(argc, argv);
+    } catch (CLI::ParseError const& e) {  // help that was asked for is one too
+        return app.exit(e) == EXIT_SUCCESS ? EXIT_SUCCESS : exit_bad_config;
+    }
 
     if (version_command->parsed()) {
         std::printf("rondo %s\n", RONDO_VERSION);
@@ -289,7 +293,7 @@ int main(int argc, char** argv) {
     }
     if (demo_command->parsed()) {
         (void)block_signals({SIGTERM, SIGINT});
-        return run_demo(turns == "on", make_log(log_level::warn));
+        return run_demo(turns == "on", argv[0], make_log(log_level::warn));
     }
     operated.file = file;
     if (reload_command->parsed()) return ask_to_reload(operated);

@@ -338,6 +338,13 @@ TEST(Program, SuggestsACommandForOneThatItDoesNotHave) {
     EXPECT_EQ(e.said, "rondo: no command 'relod'; did you mean 'reload'?\n");
 }
 
+TEST(Program, EndsWithTwoForArgumentsThatItDoesNotKnow) {
+    EXPECT_EQ(rondo({"run", "--port", "80"}).status, 2);
+    EXPECT_EQ(rondo({"demo", "--turns", "perhaps"}).status, 2);
+    EXPECT_EQ(rondo({}).status, 2);
+    EXPECT_EQ(rondo({"--help"}).status, 0);
+}
+
 TEST(Program, SaysWhomItCannotAsk) {
     scratch_directory in;
     in.write("site/index.html", "x");
@@ -365,7 +372,7 @@ TEST(Program, SaysWhomItCannotAsk) {
 TEST(Program, ShowsADemoThatCanBeWatched) {
     child_process demo{{RONDO_PROGRAM, "demo"}};
     std::string const said = demo.read_until("turns are on");
-    std::string const before = "top --admin ";
+    std::string const before = std::string{RONDO_PROGRAM} + " top --admin ";
     std::size_t const at = said.find(before);
     ASSERT_NE(at, std::string::npos) << said;
     std::size_t const from = at + before.size();
