@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -117,6 +118,31 @@ TEST(PrometheusFair, ATenantWhoseNameIsOtherIsCountedWithTheOthers) {
     std::string const page = text({report(q)});
     EXPECT_TRUE(has_line(page, "rondo_fair_tenant_served_cost{tenant=\"acme\"} 2"));
     EXPECT_TRUE(has_line(page, "rondo_fair_tenant_served_cost{tenant=\"other\"} 3"));
+}
+
+TEST(PrometheusFair, EveryFamilyIsDescribedAndNoOther) {
+    manual_loop loop;
+    queue q{small(loop)};
+    keep_busy(q, loop);
+    std::istringstream page{text({report(q)})};
+    std::size_t families = 0;
+    std::ifstream in{SOURCES "/docs/fair.md"};
+    std::string const described{std::istreambuf_iterator<char>{in}, {}};
+    for (std::string line; std::getline(page, line);) {
+        if (!line.starts_with("# TYPE ")) continue;
+        std::istringstream words{line.substr(7)};
+        std::string name;
+        std::string type;
+        words >> name >> type;
+        std::string const row = "\n| `" + name + "` | " + type + " |";
+        EXPECT_NE(described.find(row), std::string::npos) << row;
+        ++families;
+    }
+    std::size_t rows = 0;
+    for (std::size_t at = 0; (at = described.find("\n| `rondo_", at)) != std::string::npos; ++at) {
+        ++rows;
+    }
+    EXPECT_EQ(rows, families);
 }
 
 TEST(PrometheusFair, PromtoolFindsNothingWrongWithThePage) {
