@@ -231,7 +231,17 @@ entry* turns::pay(tenant& t) noexcept {
     t.credit_ -= e.cost;
     t.tasks_.remove(e);
     if (t.tasks_.empty()) rest(t);
+    look_ahead();
     return &e;
+}
+
+// Of many tenants few are in a cache. So the task that is probably the next one is asked for, and
+// the tenant after that; the one whose task it is was asked for the last time.
+void turns::look_ahead() const noexcept {
+    tenant const* const next = current_ != nullptr ? current_ : turn_.front();
+    if (next == nullptr) return;
+    next->tasks_.head()->fetch();
+    if (tenant const* const after = turn_.after(*next)) after->fetch();
 }
 
 // Who has begun its turn ends it. Those who waited in the wheel for this round come before those

@@ -56,6 +56,7 @@ class intake {
         std::uint64_t const left = word_.exchange(places * one_place, std::memory_order_acquire);
         linked_chain<entry> tasks;
         for (entry* e = top(left); e != nullptr; e = e->left_before) {
+            e->owner->fetch();
             e->fetch();
             tasks.push_front(*e);
         }

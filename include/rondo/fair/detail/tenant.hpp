@@ -21,8 +21,11 @@ struct entry : list_hook<entry>, timer_node {
     explicit entry(terms const& t) noexcept : cost(t.cost), expires(t.deadline), rank(t.priority) {}
 
     bool has_timer() const noexcept { return timer_node::linked(); }
-    // Asks for the memory of it and of its tenant, which another core may have written last.
-    void fetch() const noexcept;
+    // Asks for its memory, which another core may have written last, or which is long unused.
+    void fetch() const noexcept {
+        __builtin_prefetch(&owner);
+        __builtin_prefetch(&enqueued_at);
+    }
 
     tenant* owner = nullptr;
     cell<entry*> left_before;  // in the intake: the one below
@@ -156,10 +159,5 @@ class tenant : public timer_node, public list_hook<tenant> {
         bool filed = false;
     } heap;
 };
-
-inline void entry::fetch() const noexcept {
-    __builtin_prefetch(&enqueued_at);
-    owner->fetch();
-}
 
 }  // namespace rondo::fair::detail

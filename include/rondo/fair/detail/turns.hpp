@@ -91,6 +91,7 @@ class turns {
     void take_out(tenant& t) noexcept;
     void head_is_gone(tenant& t) noexcept;
     entry* pay(tenant& t) noexcept;
+    void look_ahead() const noexcept;
     tenant* in_turn() noexcept;
     tenant& out_of_wheel(timer_node& node) noexcept;
     bool begin_round() noexcept;
