@@ -286,9 +286,18 @@ task<bool> connection::end_answer() {
     co_return true;
 }
 
+// Whether the client has sent something that nobody will read, of this request or behind it.
+bool connection::has_unread() noexcept {
+    if (!body_ended()) return true;
+    leave_body();
+    if (!in_.empty()) return true;
+    char byte = 0;
+    return ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
 // Whether the connection goes on after an answer.
 task<bool> connection::complete() {
-    if (broken_ || (!keep_ && !body_ended())) {
+    if (broken_ || (!keep_ && has_unread())) {
         co_await linger();
         co_return false;
     }

@@ -73,6 +73,7 @@ class connection final : public channel {
     task<bool> answer_request();
     task<bool> end_answer();
     task<bool> complete();
+    bool has_unread() noexcept;
     task<bool> drop_rest();
     task<done> refuse(int status, std::string_view reason);
     task<void> linger();

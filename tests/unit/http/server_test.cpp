@@ -191,6 +191,31 @@ TEST(Server, EndsTheConnectionRatherThanToDropTooMuch) {
     EXPECT_EQ(w.hear_all(), "");
 }
 
+// What is closed while something is unread is reset, and what was sent is lost.
+TEST(Server, LosesNoAnswerThatIsTheLastThoughARequestFollows) {
+    notify begun;
+    notify go_on;
+    notify sent;
+    std::string const large(1'000'000, 'a');  // more than the client's system takes unasked
+    served s{[&](exchange* x) {
+        return
+            [](exchange* on, std::string_view body, notify* b, notify* g, notify* e) -> task<void> {
+                b->notify_one();
+                co_await g->notified();
+                on->answer().close();
+                (void)co_await on->send(body);
+                e->notify_one();
+            }(x, large, &begun, &go_on, &sent);
+    }};
+    wire w = s.dial();
+    w.say(get);
+    begun.blocking_notified();
+    w.say(get);
+    go_on.notify_one();
+    sent.blocking_notified();
+    EXPECT_EQ(body_in(w.hear_all()).size(), large.size());
+}
+
 TEST(Server, PassesALargeBodyThroughInBothDirections) {
     served s{pass_back};
     std::string big;
