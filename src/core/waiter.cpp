@@ -210,7 +210,8 @@ bool wait_queue::leave(waiter& w) noexcept {
 
 void wait_queue::wake(wake_list granted) noexcept {
     if (granted.empty()) return;
-    wake_scope const scope;
+    if (granted.has_one()) return granted.pop_front()->waker_.wake();  // nobody to be kept back for
+    wake_scope const scope;  // so that all are woken before one of them runs
     while (waiter* const w = granted.pop_front()) w->waker_.wake();  // I4, I5
 }
 

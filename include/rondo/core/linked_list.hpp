@@ -139,6 +139,7 @@ class linked_chain {
 
   public:
     bool empty() const noexcept { return first_ == nullptr; }
+    bool has_one() const noexcept { return first_ != nullptr && first_->next_ == nullptr; }
     void push_back(T& node) noexcept {
         hook& last = node;
         RONDO_ASSERT(!last.linked(), "a node is in one list at a time");

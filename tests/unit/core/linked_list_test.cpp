@@ -128,9 +128,12 @@ struct LinkedChain : LinkedList {
 
 TEST_F(LinkedChain, IsFirstInFirstOut) {
     EXPECT_TRUE(chain.empty());
+    EXPECT_FALSE(chain.has_one());
     chain.push_back(a);
+    EXPECT_TRUE(chain.has_one());
     chain.push_back(b);
     EXPECT_FALSE(chain.empty());
+    EXPECT_FALSE(chain.has_one());
     EXPECT_EQ(pop_all(), "ab");
     EXPECT_TRUE(chain.empty());
 }
