@@ -46,6 +46,7 @@ class joined_root : public wait_queue, public root_base {
   protected:
     void end() noexcept {
         leave_executor();
+        if (only_owner()) return;  // detached: there is nobody to be told
         // acq_rel: what the task did is visible to whoever joins; pairs with grant()
         if (phase_.exchange(phase::over, std::memory_order_acq_rel) == phase::awaited) serve([] {});
     }

@@ -53,12 +53,14 @@ class root_base : public live_task {
     }
     // True for the last owner.
     bool drop() noexcept {
-        // Who is the only owner stays so: whoever makes another one is an owner, or has found the
-        // task in a list, and then the task itself is an owner.
-        // acquire: pairs with the release below
-        if (owners_.load(std::memory_order_acquire) == 1) return true;
         // acq_rel: the last owner sees what the others did
-        return owners_.fetch_sub(1, std::memory_order_acq_rel) == 1;
+        return only_owner() || owners_.fetch_sub(1, std::memory_order_acq_rel) == 1;
+    }
+    // Who is it stays so: whoever makes another one is an owner, or has found the task in a list,
+    // and then the task itself is an owner.
+    bool only_owner() const noexcept {
+        // acquire: pairs with the release in drop()
+        return owners_.load(std::memory_order_acquire) == 1;
     }
 
     // What each wait touches is side by side: the end of the source, the flow, the environment.
