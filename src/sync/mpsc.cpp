@@ -19,7 +19,8 @@
 //       block) and then reads receiver_; the receiver sets `waits` and then reads those. All of
 //       these are seq_cst: in their single order one of the two reads comes after the other's
 //       write. Either the receiver finds the value and does not sleep, or the sender finds `waits`,
-//       takes the lock after the receiver is in the queue, and grants it.
+//       takes the lock after the receiver is in the queue, and grants it. (It looks for those
+//       things on behalf of a receiver that has set `waits` before them: once is enough.)
 //   I2  with `gone` in the place of `waits`: a value that was pushed in time is destroyed by the
 //       receiver's destructor or, when that came too early to see it, by the sender itself. It does
 //       not stay in the list until the last sender goes (as long as that a client could wait for
@@ -51,7 +52,10 @@ void mpsc_end::reach() noexcept {
 }
 
 bool mpsc_base::grant(waiter&) noexcept {
-    receiver_.store(waits);  // seq_cst: I1
+    // relaxed: it changes under the lock while somebody waits
+    if (receiver_.load(std::memory_order_relaxed) != waits) {
+        receiver_.store(waits);  // seq_cst: I1
+    }
     if (!answerable()) return false;
     receiver_.store(awake, std::memory_order_relaxed);  // who finds `waits` only looks in vain
     return true;
