@@ -42,7 +42,6 @@ template <class T = void>
 class mutex {
   public:
     using guard = mutex_guard<T>;
-    using owned_guard = owned_mutex_guard<T>;
     using locked = std::expected<guard, wait_error>;
 
     class lock_op : public detail::permit_pool::request {

@@ -51,9 +51,7 @@ template <class T = void>
 class rwlock {
   public:
     using read_guard = rondo::read_guard<T>;
-    using owned_read_guard = rondo::owned_read_guard<T>;
     using write_guard = rondo::write_guard<T>;
-    using owned_write_guard = rondo::owned_write_guard<T>;
     using read_locked = std::expected<read_guard, wait_error>;
     using write_locked = std::expected<write_guard, wait_error>;
 

@@ -29,6 +29,7 @@ TEST(MutexModel, ThreadsExcludeEachOtherAndSeeWhatTheOthersWrote) {
     });
 }
 
+// lock_what_is_locked
 TEST(MutexModel, WhoTriesHasItAloneOrNotAtAll) {
     EXPECT_HOLDS([] {
         mutex<cell<int>> m{0};
@@ -45,6 +46,7 @@ TEST(MutexModel, WhoTriesHasItAloneOrNotAtAll) {
     });
 }
 
+// lock_what_is_locked
 TEST(MutexModel, AStoppedHeadLeavesTheLineToItsFollower) {
     EXPECT_HOLDS(
         [] {
@@ -68,6 +70,7 @@ TEST(MutexModel, AStoppedHeadLeavesTheLineToItsFollower) {
         1);
 }
 
+// withdraw_after_the_decision (of core)
 TEST(MutexModel, ALockGrantedInTheInstantOfTheStopIsPassedOn) {
     EXPECT_HOLDS([] {
         mutex<> m;
@@ -82,6 +85,7 @@ TEST(MutexModel, ALockGrantedInTheInstantOfTheStopIsPassedOn) {
     });
 }
 
+// do_not_wait_for_the_owed_wake_up (of core)
 TEST(MutexModel, ADeadlineAndAnUnlockMeetAndTheLockIsFreeInTheEnd) {
     EXPECT_HOLDS([] {
         constexpr time_point soon{std::chrono::seconds{1}};  // passes at any moment
@@ -94,6 +98,7 @@ TEST(MutexModel, ADeadlineAndAnUnlockMeetAndTheLockIsFreeInTheEnd) {
     });
 }
 
+// line_up_without_looking (of the pool)
 TEST(MutexModel, ATaskAndAThreadTakeTurns) {
     EXPECT_HOLDS(
         [] {
@@ -112,7 +117,8 @@ TEST(MutexModel, ATaskAndAThreadTakeTurns) {
         1);
 }
 
-// Nothing of the mutex is touched after the exchange, or the unlock, that serves the next one.
+// lock_what_is_locked. Nothing of the mutex is touched after the exchange, or the unlock, that
+// serves the next one.
 TEST(MutexModel, WhoHasItLastMayDestroyIt) {
     EXPECT_HOLDS([] {
         auto m = std::make_unique<mutex<cell<int>>>(0);

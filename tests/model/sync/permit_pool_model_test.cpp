@@ -249,6 +249,7 @@ TEST(PermitPoolModel, APermitAndACloseMeetAndTheOneInLineGetsOneOfThem) {
     });
 }
 
+// keep_the_part_of_a_refused_request
 TEST(PermitPoolModel, OfStopAndCloseEitherEndsTheWaitAndNothingIsLost) {
     EXPECT_HOLDS([] {
         permit_pool p{1};

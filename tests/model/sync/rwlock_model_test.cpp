@@ -26,6 +26,7 @@ TEST(RwlockModel, AWriterIsAloneAndIsSeenByTheReadersAfterIt) {
     });
 }
 
+// write_what_is_read
 TEST(RwlockModel, ReadersAreInTogether) {
     EXPECT_HOLDS([] {
         rwlock<cell<int>> lock{two, 7};
@@ -36,7 +37,7 @@ TEST(RwlockModel, ReadersAreInTogether) {
     });
 }
 
-// unlock_a_reader_as_a_writer
+// unlock_a_reader_twice
 TEST(RwlockModel, TheLastOfTheReadersLetsTheWriterIn) {
     EXPECT_HOLDS(
         [] {
@@ -52,6 +53,7 @@ TEST(RwlockModel, TheLastOfTheReadersLetsTheWriterIn) {
         1);
 }
 
+// unlock_a_writer_in_part
 TEST(RwlockModel, TwoWritersExcludeEachOther) {
     EXPECT_HOLDS([] {
         rwlock<cell<int>> lock{two, 0};
@@ -66,6 +68,7 @@ TEST(RwlockModel, TwoWritersExcludeEachOther) {
     });
 }
 
+// skip_the_head_rerun (of core)
 TEST(RwlockModel, AStoppedWriterLetsTheReadersBehindItGoAtOnce) {
     EXPECT_HOLDS(
         [] {
@@ -81,6 +84,7 @@ TEST(RwlockModel, AStoppedWriterLetsTheReadersBehindItGoAtOnce) {
         1);
 }
 
+// withdraw_after_the_decision (of core)
 TEST(RwlockModel, AWriteLockGrantedInTheInstantOfTheStopIsPassedOn) {
     EXPECT_HOLDS([] {
         rwlock<cell<int>> lock{two, 0};
@@ -117,6 +121,7 @@ TEST(RwlockModel, ADowngradedWriterKeepsWritersOutAndIsSeenByReaders) {
     });
 }
 
+// keep_all_when_downgraded
 TEST(RwlockModel, ADowngradeLetsAReaderInWhileItReads) {
     EXPECT_HOLDS([] {
         rwlock<cell<int>> lock{two, 0};
