@@ -208,7 +208,7 @@ void pool::give_back(std::unique_ptr<upstream> u) noexcept {
     if (u->has_leftovers()) return;  // it said more than it was asked for
     auto& all = idle_[u->to()];
     if (all.size() >= options.idle_per_address) return;
-    time_point const until = deadlines.now() + options.idle_timeout;
+    time_point const until = later(deadlines.now(), options.idle_timeout);
     all.push_back({std::move(u), until});
 }
 

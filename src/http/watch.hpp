@@ -7,6 +7,7 @@
 // Everything belongs to one worker.
 #pragma once
 
+#include "rondo/core/executor.hpp"
 #include "rondo/core/policy.hpp"
 
 namespace rondo::http::detail {
@@ -88,7 +89,7 @@ inline watched::~watched() {
 }
 
 inline time_point watched::in(clock::duration d) const noexcept {
-    return by_->now_ + by_->tick_ + d;
+    return later(later(by_->now_, by_->tick_), d);
 }
 
 }  // namespace rondo::http::detail

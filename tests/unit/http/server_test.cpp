@@ -303,6 +303,20 @@ TEST(Server, EndsAConnectionThatIsIdleForTooLong) {
     EXPECT_EQ(body_in(w.hear_all()), "hello");
 }
 
+// Both are looked after by one task: when that has closed the one, it has seen the other.
+TEST(Server, KeepsAConnectionForEverIfItIsToldTo) {
+    server_options o;
+    o.head_timeout = 50ms;
+    o.idle_timeout = o.read_timeout = o.write_timeout = clock::duration::max();
+    served s{hello, o, 1};
+    wire idle = s.dial();
+    idle.say(get);
+    EXPECT_EQ(body_in(idle.hear_message()), "hello");
+    EXPECT_EQ(s.dial().hear_all(), "");
+    idle.say(get);
+    EXPECT_EQ(body_in(idle.hear_message()), "hello");
+}
+
 TEST(Server, EndsAConnectionWhoseBodyStops) {
     served s{echo, {.read_timeout = 50ms}};
     wire w = s.dial();
