@@ -337,7 +337,6 @@ task<done> channel::end_body(buffer* head, std::span<field const> trailer) {
         failed_ = true;
         co_return std::unexpected{misused("less than the length that was promised")};
     }
-    out_ended_ = true;
     pieces p;
     buffer last;
     if (head != nullptr) p.add(head->data());
@@ -352,8 +351,12 @@ task<done> channel::end_body(buffer* head, std::span<field const> trailer) {
         last.append("\r\n");
         p.add(last.data());
     }
-    if (p.empty()) co_return done{};
-    co_return co_await send(p);
+    if (!p.empty()) {
+        auto const sent = co_await send(p);
+        if (!sent) co_return sent;
+    }
+    out_ended_ = true;  // not before: who is stopped here has not sent all of it
+    co_return done{};
 }
 
 task<done> channel::write_file(buffer* head, int file, std::uint64_t offset, std::uint64_t length) {

@@ -4,11 +4,14 @@
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <thread>
 
+#include "rondo/core/stop.hpp"
 #include "rondo/core/when_all.hpp"
+#include "rondo/core/with_timeout.hpp"
 #include "rondo/http/detail/buffer.hpp"
 #include "rondo/sync/semaphore.hpp"
 #include "wire.hpp"
@@ -316,6 +319,64 @@ TEST_F(Client, SaysThatARequestOfWhichNothingWasSentMayBeSentAgain) {
     ASSERT_TRUE(r.error.has_value());
     EXPECT_EQ(r.error->kind, failure_kind::closed);
     EXPECT_TRUE(r.error->retry_safe);
+}
+
+task<void> end_with(call* over, std::string const* trailer) {
+    field const much{"x-much", *trailer};
+    (void)co_await over->finish(std::span{&much, 1});
+}
+
+task<int> hear_the_answer(call* over, stop_source* enough) {
+    auto const head = co_await over->read_head();
+    enough->request_stop();
+    co_return head ? (*head)->status : 0;
+}
+
+// A request whose last piece is too long to be sent at once, and is left off when it is answered.
+task<int> leave_off(client* c, client::endpoint to, std::string const* trailer) {
+    auto connected = co_await c->connect(to);
+    if (!connected) co_return 0;
+    call over{std::move(*connected)};
+    over.head().line("POST", "/");
+    over.head().add("host", "upstream");
+    over.head().chunked();
+    stop_source enough;
+    auto const both = co_await when_all(with_stop(end_with(&over, trailer), enough.token()),
+                                        hear_the_answer(&over, &enough));
+    co_return std::get<0>(both) ? 0 : std::get<1>(both);
+}
+
+// The next request would come where the rest of this one is expected.
+TEST_F(Client, UsesNoConnectionAgainOverWhichARequestWasLeftOff) {
+    std::string const much(std::size_t{32} << 20, 't');
+    semaphore left{0};
+    scripted const up{[&left](wire& w, int connection) {
+                          w.hear_until("\r\n\r\n");
+                          w.say("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+                          if (connection != 0) return;
+                          auto const told = left.blocking_acquire();
+                          w.hear_all();
+                      },
+                      2};
+    auto leaving = rt_.spawn_pinned_to(0, leave_off(&client_, up.address(), &much));
+    EXPECT_EQ(leaving.blocking_join().value(), 200);
+    left.add_permits(1);
+    fetched const next = ask(up.address());
+    EXPECT_FALSE(next.reused);
+    EXPECT_EQ(next.status, 200);
+}
+
+// Both connections are looked at by one task: what is closed by the time of one leaves the other.
+TEST_F(Client, KeepsAConnectionForEverIfItIsToldTo) {
+    client patient{rt_, {.response_timeout = 50ms, .idle_timeout = clock::duration::max()}};
+    auto const fetch_by = [&](client::endpoint to) {
+        return rt_.spawn_pinned_to(0, fetch(&patient, to, "GET", "")).blocking_join().value();
+    };
+    served s{[](exchange* x) -> task<void> { (void)co_await x->send("hello"); }};
+    scripted const silent{[](wire& w, int) { w.hear_all(); }};
+    EXPECT_EQ(fetch_by(test::loopback(s.port())).body, "hello");
+    EXPECT_TRUE(fetch_by(silent.address()).error.has_value());
+    EXPECT_TRUE(fetch_by(test::loopback(s.port())).reused);
 }
 
 TEST_F(Client, DoesNotWaitForEverForAResponse) {
