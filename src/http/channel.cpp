@@ -1,6 +1,7 @@
 #include "channel.hpp"
 
 #include <openssl/ssl.h>
+#include <signal.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include <boost/asio/ssl/error.hpp>
 #include <boost/asio/write.hpp>
 #include <cerrno>
+#include <ctime>
 
 #include "on_arrival.hpp"
 #include "rondo/asio/use_task.hpp"
@@ -39,6 +41,36 @@ auto buffers_of(pieces& p) noexcept {
         all[i] = {p.data()[i].iov_base, p.data()[i].iov_len};
     }
     return all;
+}
+
+// Asked once: a program says so when it begins, if it does.
+bool ignores_broken_pipes() noexcept {
+    static bool const ignored = [] {
+        struct sigaction now{};
+        return ::sigaction(SIGPIPE, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
+    }();
+    return ignored;
+}
+
+// sendfile() has no MSG_NOSIGNAL: to a client that has gone it sends this thread a SIGPIPE, which
+// ends a program that does not expect it. So it is held back meanwhile, and taken if it came.
+ssize_t send_part_of_file(int socket, int file, off_t* at, std::size_t length) noexcept {
+    if (ignores_broken_pipes()) return ::sendfile(socket, file, at, length);
+    sigset_t broken_pipe;
+    sigset_t before;
+    sigemptyset(&broken_pipe);
+    sigaddset(&broken_pipe, SIGPIPE);
+    ::pthread_sigmask(SIG_BLOCK, &broken_pipe, &before);
+    ssize_t const n = ::sendfile(socket, file, at, length);
+    int const why = errno;
+    bool const is_ours = sigismember(&before, SIGPIPE) == 0;  // else it may be somebody else's
+    if (n < 0 && why == EPIPE && is_ours) {
+        timespec const at_once{};
+        (void)::sigtimedwait(&broken_pipe, nullptr, &at_once);
+    }
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    errno = why;
+    return n;
 }
 
 }  // namespace
@@ -378,7 +410,7 @@ task<done> channel::write_file(buffer* head, int file, std::uint64_t offset, std
     }
     auto at = static_cast<off_t>(offset);
     while (length != 0) {
-        ssize_t const n = ::sendfile(
+        ssize_t const n = send_part_of_file(
             socket_.native_handle(), file, &at,
             static_cast<std::size_t>(std::min<std::uint64_t>(length, std::uint64_t{1} << 30)));
         if (n > 0) {

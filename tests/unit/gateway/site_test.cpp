@@ -3,6 +3,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <csignal>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -20,6 +22,7 @@ namespace fs = std::filesystem;
 class Site : public testing::Test {
   protected:
     Site() {
+        std::signal(SIGPIPE, SIG_DFL);  // programs that use the library need not know of it
         scratch.write("secret", "outside");
         scratch.write("site/index.html", "<h1>root</h1>");
         scratch.write("site/a.txt", "0123456789");
@@ -182,6 +185,19 @@ TEST_F(Site, DoesNotWaitForAPipe) {
     ASSERT_EQ(::mkfifo((root() / "pipe").c_str(), 0600), 0);
     running r{config(), scratch.path()};
     EXPECT_EQ(status_of(r.ask("/pipe")), "404");
+}
+
+// The system sends a SIGPIPE to who uses sendfile() then.
+TEST_F(Site, OutlivesAClientThatLeavesInTheMiddleOfAFile) {
+    fs::resize_file(root() / "large.bin", std::uintmax_t{256} << 20);
+    running r{config(), scratch.path()};
+    test::wire w = r.connect();
+    w.send("GET /large.bin HTTP/1.1\r\nHost: h\r\n\r\n");
+    EXPECT_EQ(status_of(w.read_head()), "200");
+    w.end_sending();  // from then on a reset is a broken pipe
+    w.reset();
+    EXPECT_EQ(body_of(r.ask("/a.txt")), "0123456789");
+    (void)r.stop();  // it has noticed
 }
 
 TEST_F(Site, SaysWhatItMayNotRead) {
