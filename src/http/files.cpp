@@ -30,11 +30,15 @@ descriptor open_below(int root, char const* name) noexcept {
     open_how how{};
     how.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
     how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
-    while (true) {
-        auto const fd = static_cast<int>(::syscall(SYS_openat2, root, name, &how, sizeof how));
-        // EAGAIN: something was renamed meanwhile, and the kernel cannot say where it leads.
-        if (fd >= 0 || (errno != EINTR && errno != EAGAIN)) return descriptor{fd};
+    // EAGAIN: something was renamed meanwhile, and the kernel cannot say where it leads. Or who has
+    // a lease on the file is given time to end it: then it is the same each time.
+    constexpr int tries = 16;
+    int fd = -1;
+    for (int i = 0; i < tries; ++i) {
+        fd = static_cast<int>(::syscall(SYS_openat2, root, name, &how, sizeof how));
+        if (fd >= 0 || (errno != EINTR && errno != EAGAIN)) break;
     }
+    return descriptor{fd};
 }
 
 int status_of_errno(int error) noexcept {
@@ -42,6 +46,7 @@ int status_of_errno(int error) noexcept {
         case EACCES:
         case EPERM:
             return 403;
+        case EAGAIN:
         case EMFILE:
         case ENFILE:
         case ENOMEM:

@@ -1,4 +1,5 @@
 // Files over real sockets. Which answer a file gets is tried in file_answer_test.cpp of http.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -185,6 +186,17 @@ TEST_F(Site, DoesNotWaitForAPipe) {
     ASSERT_EQ(::mkfifo((root() / "pipe").c_str(), 0600), 0);
     running r{config(), scratch.path()};
     EXPECT_EQ(status_of(r.ask("/pipe")), "404");
+}
+
+// Who has a lease is asked to give it up, and has 45 seconds for that; no worker waits so long.
+TEST_F(Site, DoesNotWaitForWhoHasALease) {
+    std::signal(SIGIO, SIG_IGN);
+    int const owner = ::open((root() / "a.txt").c_str(), O_RDWR | O_CLOEXEC);
+    if (::fcntl(owner, F_SETLEASE, F_WRLCK) != 0) return;  // not on this file system
+    running r{config(), scratch.path()};
+    EXPECT_EQ(status_of(r.ask("/a.txt")), "503");
+    ::close(owner);
+    EXPECT_EQ(status_of(r.ask("/a.txt")), "200");
 }
 
 // The system sends a SIGPIPE to who uses sendfile() then.
