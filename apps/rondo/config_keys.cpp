@@ -69,7 +69,8 @@ constexpr auto table = std::to_array<key_info>({
      "connections open at a time; more wait in the backlog of the system"},
     {"[[server]]", "connections", "number from 1", "", "another name of max_connections"},
     {"[[server]]", "max_connections_per_address", "number from 1", "no limit",
-     "connections from one client address; more are closed at once"},
+     "connections from one client address, of IPv6 one network of 64 bits; more are closed at "
+     "once"},
     {"[[server]]", "proxy_protocol", "list of networks", "none",
      "peers that must begin each connection with a PROXY header (1 or 2), and are believed"},
     {"[[server]]", "forward", "address, list, or table", "",

@@ -47,7 +47,16 @@ using socket_type = connection::socket;
 
 constexpr clock::duration pause_without_descriptors = std::chrono::milliseconds{100};
 
-// How many connections each address has.
+// An address, and of IPv6 the network of 64 bits that one client has at least: who may take any
+// address of it would have no limit otherwise.
+net::ip::address owner_of(net::ip::address const& who) {
+    if (who.is_v4()) return who;
+    auto bytes = who.to_v6().to_bytes();
+    std::fill(bytes.begin() + 8, bytes.end(), std::uint8_t{0});
+    return net::ip::address_v6{bytes};
+}
+
+// How many connections each client has.
 class address_book {
   public:
     explicit address_book(std::size_t most) noexcept : most_(most) {}
@@ -58,14 +67,14 @@ class address_book {
         std::size_t const most = most_.load(std::memory_order_relaxed);  // a figure
         if (most == 0) return entry::not_counted;
         std::lock_guard const guard{lock_};
-        std::size_t& n = counts_[who];
+        std::size_t& n = counts_[owner_of(who)];
         if (n >= most) return entry::refused;
         ++n;
         return entry::counted;
     }
     void leave(net::ip::address const& who) noexcept {
         std::lock_guard const guard{lock_};
-        auto const found = counts_.find(who);
+        auto const found = counts_.find(owner_of(who));
         if (--found->second == 0) counts_.erase(found);
     }
     void allow(std::size_t most) noexcept { most_.store(most, std::memory_order_relaxed); }

@@ -101,7 +101,8 @@ struct server_options {
     std::vector<door> listen = {};
     std::vector<layer> layers = {};
     std::size_t max_connections = 1024;
-    std::size_t max_connections_per_address = 0;  // 0: no limit; more are closed at once
+    // Of IPv6: for each network of 64 bits. 0: no limit; more are closed at once.
+    std::size_t max_connections_per_address = 0;
     int backlog = 1024;
     http::limits limits = {};
     clock::duration head_timeout = std::chrono::seconds{10};

@@ -104,5 +104,24 @@ TEST(BehindProxy, ConnectionsAreCountedForTheClientAndNotForTheProxy) {
     EXPECT_EQ(again.hear_all(), "");
 }
 
+// Who has a network of its own has as many addresses as it likes.
+TEST(BehindProxy, ConnectionsOfIpv6AreCountedForTheNetwork) {
+    server_options o;
+    o.max_connections_per_address = 1;
+    served const s = server_behind("127.0.0.1", std::move(o));
+    auto const announced = [](std::string const& client) {
+        return "PROXY TCP6 " + client + " ::1 5000 443\r\nGET / HTTP/1.1\r\nHost: h\r\n\r\n";
+    };
+    wire one = s.dial();
+    one.say(announced("2001:db8:0:1::1"));
+    EXPECT_EQ(body_in(one.hear_message()), "2001:db8:0:1::1 5000");
+    wire same = s.dial();
+    same.say(announced("2001:db8:0:1:ffff::2"));
+    EXPECT_EQ(same.hear_all(), "");
+    wire other = s.dial();
+    other.say(announced("2001:db8:0:2::1"));
+    EXPECT_EQ(body_in(other.hear_message()), "2001:db8:0:2::1 5000");
+}
+
 }  // namespace
 }  // namespace rondo::http
