@@ -280,8 +280,14 @@ bool contains(std::vector<network> const& all, ip::address const& a) noexcept {
 ip::address client_address(request_origin const& r, std::vector<network> const& trusted) {
     ip::address peer = plain(r.peer);
     if (!contains(trusted, peer)) return peer;
-    std::string_view const name = r.head.fields.has("forwarded") ? "forwarded" : "x-forwarded-for";
-    return walk_back(r.head.fields, name, peer, trusted);
+    fields const& all = r.head.fields;
+    bool const standard = all.has("forwarded");
+    if (standard != all.has("x-forwarded-for")) {
+        return walk_back(all, standard ? "forwarded" : "x-forwarded-for", peer, trusted);
+    }
+    // Who writes one of them may have passed the other one on, which is the client's own word then.
+    ip::address one = walk_back(all, "forwarded", peer, trusted);
+    return one == walk_back(all, "x-forwarded-for", peer, trusted) ? one : peer;
 }
 
 std::string tenant_name(std::string_view text) {

@@ -10,8 +10,10 @@
 //                api_key       X-API-Key, or Authorization: Bearer, if it is a key that we know;
 //                              the tenant is who it belongs to, so a key is never shown
 //                address       of the client: of the peer, or, behind trusted peers, of the last
-//                              one in Forwarded (else X-Forwarded-For) that is not trusted; the
-//                              first 64 bits of an IPv6 address
+//                              one in Forwarded or X-Forwarded-For that is not trusted; the first
+//                              64 bits of an IPv6 address. If both fields are there and do not
+//                              agree, the peer: a proxy that writes one of them may pass the other
+//                              one on as the client sent it
 //                path:N        the first N segments of the path
 //                route         the name of the route that it takes
 //                Several with a + between them make a tuple.

@@ -67,6 +67,21 @@ TEST_F(Tenants, ForwardedIsBelievedAsFarBackAsItIsTrusted) {
     EXPECT_EQ(who("10.0.0.1", {{"Forwarded", "for=\"a, for=198.51.100.7"}}), "10.0.0.1");
 }
 
+// A proxy that writes one of the two may pass the other one on as it came: nobody can choose whose
+// its requests are by sending that.
+TEST_F(Tenants, TwoFieldsThatDoNotAgreeAreNotBelieved) {
+    key({"address"});
+    trust("10.0.0.0/8");
+    field const usual{"X-Forwarded-For", "198.51.100.7"};
+    EXPECT_EQ(who("10.0.0.1", {usual}), "198.51.100.7");
+    EXPECT_EQ(who("10.0.0.1", {usual, {"Forwarded", "for=198.51.100.7;proto=https"}}),
+              "198.51.100.7");
+    EXPECT_EQ(who("10.0.0.1", {usual, {"Forwarded", "for=203.0.113.1"}}), "10.0.0.1");
+    EXPECT_EQ(who("10.0.0.1", {{"Forwarded", "for=203.0.113.2"}, usual}), "10.0.0.1");
+    EXPECT_EQ(who("10.0.0.1", {usual, {"Forwarded", "nonsense"}}), "10.0.0.1");
+    EXPECT_EQ(who("192.0.2.1", {usual, {"Forwarded", "for=203.0.113.1"}}), "192.0.2.1");
+}
+
 TEST_F(Tenants, AnIPv6ClientIsItsNetwork) {
     key({"address"});
     EXPECT_EQ(who("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2::/64");
