@@ -181,6 +181,15 @@ void add_request_fields(request_text& to, request_head const& from, hop const& h
     to.add("x-request-id", is_request_id(id) ? std::string{id} : make_request_id());
 }
 
+std::vector<field> request_trailer(request_head const& head, fields const& trailer) {
+    hop_fields const hops{head.fields};
+    std::vector<field> kept;
+    for (field const& f : trailer) {
+        if (!is_one_of(f.name, replaced) && !hops.has(f.name)) kept.push_back(f);
+    }
+    return kept;
+}
+
 void add_response_fields(response_text& to, response_head const& from, std::string_view via) {
     hop_fields const hops{from.fields};
     for (field const& f : from.fields) {

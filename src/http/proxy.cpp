@@ -245,8 +245,8 @@ task<void> proxy::upload(exchange* x, call* to, attempt* a) {
         a->piece.reset();
         a->dropped = true;
     }
-    http::fields const trailer = x->trailers();
-    (void)co_await to->finish(std::span{trailer.begin(), trailer.end()});
+    std::vector<field> const trailer = detail::request_trailer(x->head(), x->trailers());
+    (void)co_await to->finish(trailer);
 }
 
 task<outcome> proxy::finish_download(exchange* x, call* from, attempt* a) {

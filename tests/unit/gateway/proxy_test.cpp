@@ -131,7 +131,7 @@ TEST(Proxy, StreamsChunksAndTheirTrailer) {
         wire w = r.connect();
         w.send(
             "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
-            "5\r\nhello\r\n0\r\nX-Check: 1\r\n\r\n");
+            "5\r\nhello\r\n0\r\nX-Check: 1\r\nX-Forwarded-For: 192.0.2.7\r\n\r\n");
         std::string answer = w.read_head();
         EXPECT_EQ(field_of(answer, "transfer-encoding"), "chunked");
         answer += w.read_until("\r\n0\r\n");

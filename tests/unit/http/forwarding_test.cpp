@@ -100,6 +100,26 @@ TEST(Forwarding, LeavesOutTheFieldsOfTheConnection) {
     EXPECT_EQ(line_of(lines, "X-Yours"), "2|");
 }
 
+// Behind the last chunk they would be the client's word, for an upstream that reads them there.
+TEST(Forwarding, LeavesTheSameFieldsOutOfATrailer) {
+    std::array<field, 32> table;
+    auto const head = scan_request(
+        "POST /x HTTP/1.1\r\nHost: example.com\r\nTransfer-Encoding: chunked\r\n"
+        "Connection: X-Mine\r\n\r\n",
+        {}, table);
+    ASSERT_TRUE(head.has_value());
+    std::array<field, 32> behind;
+    auto const trailer = scan_trailer(
+        "X-Forwarded-For: 192.0.2.7\r\nforwarded: for=192.0.2.7\r\nX-Forwarded-Host: evil\r\n"
+        "X-Forwarded-Proto: https\r\nVia: 1.1 evil\r\nX-Request-Id: made-up\r\n"
+        "Proxy-Authorization: Basic x\r\nX-Mine: 1\r\nX-Sum: 7\r\n\r\n",
+        behind);
+    ASSERT_TRUE(trailer.has_value());
+    auto const kept = request_trailer(*head, *trailer);
+    ASSERT_EQ(kept.size(), 1U);
+    EXPECT_EQ(kept[0].name, "X-Sum");
+}
+
 TEST(Forwarding, KeepsHostThoughConnectionListsIt) {
     EXPECT_EQ(line_of(passed_on("Connection: host\r\n"), "host"), "example.com|");
 }

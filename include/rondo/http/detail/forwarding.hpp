@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "rondo/http/head.hpp"
 #include "rondo/http/head_text.hpp"
@@ -54,6 +55,9 @@ bool asks_for_tunnel(request_head const& from) noexcept;
 // Forwarded, X-Forwarded-For, -Host and -Proto, Via and X-Request-Id. Framing is left to the
 // caller.
 void add_request_fields(request_text& to, request_head const& from, hop const& h);
+// The fields after its last chunk: without those of the connection, and without those that are
+// written anew in the head, as some upstreams put the two together.
+std::vector<field> request_trailer(request_head const& head, fields const& trailer);
 // The fields of a response as they go to the client, with Via.
 void add_response_fields(response_text& to, response_head const& from, std::string_view via);
 
