@@ -27,16 +27,7 @@ namespace {
 
 using outcome = std::expected<void, failure>;
 
-int status_of(failure const& f) noexcept {
-    switch (f.kind) {
-        case failure_kind::timed_out:
-            return 504;
-        case failure_kind::stopped:
-            return 503;
-        default:
-            return 502;
-    }
-}
+int status_of(failure const& f) noexcept { return f.kind == failure_kind::timed_out ? 504 : 502; }
 
 std::vector<std::uint32_t> weights_of(std::vector<proxy_options::backend> const& backends) {
     std::vector<std::uint32_t> weights;

@@ -22,9 +22,9 @@
 //                request was dropped; with a new connection if one that had been kept open turned
 //                out dead.
 // Refusals       502 if the backend cannot be reached, closes or talks nonsense; 504 if it does not
-//                answer in time; 503 if the gateway is being shut down; with a line that says why.
-//                After the head of the answer has been sent the connection is cut instead, so that
-//                nobody takes half an answer for a whole one.
+//                answer in time; with a line that says why. After the head of the answer has been
+//                sent the connection is cut instead, so that nobody takes half an answer for a
+//                whole one.
 // Thread safety  answer() may be called concurrently, from tasks that are pinned to workers.
 // Lifetime       until the tasks of answer() have ended; the client outlives it.
 // Example        examples/http/front.cpp
