@@ -65,7 +65,7 @@ class gateway {
     bool follow_names();
     // A configuration could not even be read; counted.
     void refused() noexcept;
-    // How many connections were cut off at the end of the grace.
+    // How many requests were cut off at the end of the grace.
     std::size_t stop();
 
     // Where the servers listen, in the order of the configuration; and where operators look.

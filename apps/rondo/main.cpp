@@ -236,7 +236,7 @@ int run(std::string const& file) {
     std::signal(SIGHUP, SIG_IGN);
     pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
     std::size_t const cut = running.stop();
-    if (cut != 0) log->warn("the grace is over: {} connections were cut off", cut);
+    if (cut != 0) log->warn("the grace is over: {} requests were cut off", cut);
     log->info("stopped");
     return EXIT_SUCCESS;
 }

@@ -41,6 +41,22 @@ bool has_ended(int socket) noexcept {
     return info.tcpi_state != TCP_ESTABLISHED;
 }
 
+// A request from its first byte to the end of its answer, or of its connection.
+class begun_request {
+  public:
+    explicit begun_request(site& at) noexcept : at_(&at) { ++at_->begun; }
+    ~begun_request() { end(); }
+    begun_request(begun_request const&) = delete;
+    begun_request& operator=(begun_request const&) = delete;
+    void end() noexcept {
+        if (at_ != nullptr) --at_->begun;
+        at_ = nullptr;
+    }
+
+  private:
+    site* at_;
+};
+
 void print(std::exception_ptr const& thrown) noexcept {
     try {
         std::rethrow_exception(thrown);
@@ -130,17 +146,20 @@ task<void> connection::serve() {
     for (;;) {
         bool const coming = co_await await_request();
         if (!coming) break;
+        begun_request begun{site_};
         bool gone = false;
         auto const understood = co_await read_head(&gone);
         if (gone) break;
         if (!understood) {
             site::count(site_.refused);
             (void)co_await refuse(status_of(understood.error()), reason_of(understood.error()));
+            begun.end();
             co_await linger();
             break;
         }
         bool const answered = co_await answer_request();
         if (!answered) co_return;  // nobody is to take it for whole
+        begun.end();
         bool const goes_on = co_await complete();
         if (!goes_on) break;
     }

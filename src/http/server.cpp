@@ -211,6 +211,8 @@ task<void> serve_announced(socket_type s, tcp::endpoint peer, site* at,
 
 task<void> nothing() { co_return; }
 
+task<std::size_t> count_begun(site* s) { co_return s->begun; }
+
 task<void> set_times(site* s, detail::patience p) {
     s->times = p;
     s->deadlines.tick(p.tick());
@@ -463,7 +465,11 @@ task<std::size_t> server::stop(clock::duration grace) {
     auto const ended = co_await state_->draining.collect_dropped_until(limit);  // E2
     std::size_t cut_off = 0;
     if (!ended) {
-        cut_off = state_->connections();
+        for (auto const& s : state_->sites) {
+            auto there = state_->rt.spawn_pinned_to(s->index, count_begun(s.get()));
+            auto const begun = co_await there.join();
+            cut_off += begun ? *begun : 0;
+        }
         state_->abort.request_stop();  // E3
         co_await state_->draining.collect_dropped();
     }

@@ -87,6 +87,7 @@ class site {
         if (status_class != 1) durations.record(clock::now() - began);
     }
     // Read and written by the worker alone.
+    std::size_t begun = 0;  // requests that are being read or answered now
     std::uint64_t ended = 0;
     std::array<std::uint64_t, 6> answers{};
     histogram durations;

@@ -168,7 +168,7 @@ class server {
     // As they were bound: with the port, if 0 was asked for.
     std::vector<boost::asio::ip::tcp::endpoint> addresses() const;
 
-    // How many connections were cut off because the grace was over.
+    // How many requests were cut off because the grace was over.
     task<std::size_t> stop(clock::duration grace);
     std::size_t blocking_stop(clock::duration grace);
 

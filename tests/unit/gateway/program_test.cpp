@@ -260,7 +260,7 @@ TEST(Program, EndsWithItsGraceAndSaysWhatItCutOff) {
     while (up.accepted() == 0) std::this_thread::yield();
     p.process().signal(SIGTERM);
     EXPECT_EQ(p.process().wait(), 0);
-    EXPECT_NE(p.process().said().find("1 connections were cut off"), std::string::npos)
+    EXPECT_NE(p.process().said().find("1 requests were cut off"), std::string::npos)
         << p.process().said();
 }
 

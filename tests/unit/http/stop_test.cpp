@@ -129,6 +129,15 @@ TEST(ServerStop, CutsOffWhatIsLeftWhenTheGraceIsOver) {
     EXPECT_EQ(w.hear_all(), "");
 }
 
+// Its connection is still read from, for a while, as its body was not.
+TEST(ServerStop, CountsNoRequestThatWasAnswered) {
+    served s{hello};
+    wire w = s.dial();
+    w.say("POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 5\r\n\r\nab");
+    EXPECT_EQ(body_in(w.hear_message()), "hello");
+    EXPECT_EQ(s.server().blocking_stop(0s), 0U);
+}
+
 TEST(ServerStop, GivesATunnelTheGrace) {
     served s{[](exchange* x) -> task<void> {
         x->answer().add("upgrade", "echo");
