@@ -83,15 +83,34 @@ void access_line::write() const {
     to_->info(json_ ? to_json(r) : to_text(r));
 }
 
+void write_refusal(spdlog::logger& to, bool json, http::refused_request const& r) noexcept {
+    try {
+        std::string const client = r.peer.address().to_string();
+        access_record line;
+        line.time = std::chrono::system_clock::now();
+        line.client = client;
+        line.status = r.status;
+        line.bytes = r.reason.size() + 1;  // and the end of the line
+        line.refused = r.status == 408 ? "too_slow" : "malformed";
+        line.reason = r.reason;
+        to.info(json ? to_json(line) : to_text(line));
+    } catch (std::exception const&) {
+        return;  // there was no memory for it
+    }
+}
+
 std::string to_text(access_record const& r) {
-    std::string line =
-        fmt::format("{} {} \"{} {}\" {} {}B {:.1f}ms", stamp(r.time), r.client, escaped(r.method),
-                    escaped(r.target), r.status, r.bytes, ms(r.duration));
+    std::string const asked =
+        r.method.empty() ? "-" : fmt::format("{} {}", escaped(r.method), escaped(r.target));
+    std::string line = fmt::format("{} {} \"{}\" {} {}B {:.1f}ms", stamp(r.time), r.client, asked,
+                                   r.status, r.bytes, ms(r.duration));
     if (!r.tenant.empty()) {
         line += fmt::format(" tenant=\"{}\" wait={:.1f}ms", escaped(r.tenant), ms(r.wait));
     }
     if (!r.refused.empty()) line += fmt::format(" refused={}", r.refused);
-    return line + fmt::format(" id={}", escaped(r.request_id));
+    if (!r.reason.empty()) line += fmt::format(" reason=\"{}\"", escaped(r.reason));
+    if (!r.request_id.empty()) line += fmt::format(" id={}", escaped(r.request_id));
+    return line;
 }
 
 std::string to_json(access_record const& r) {
@@ -104,7 +123,11 @@ std::string to_json(access_record const& r) {
         line += fmt::format(R"(,"tenant":"{}","wait_ms":{:.3f})", escaped(r.tenant), ms(r.wait));
     }
     if (!r.refused.empty()) line += fmt::format(R"(,"refused":"{}")", r.refused);
-    return line + fmt::format(R"(,"request_id":"{}"}})", escaped(r.request_id));
+    if (!r.reason.empty()) line += fmt::format(R"(,"reason":"{}")", escaped(r.reason));
+    if (!r.request_id.empty()) {
+        line += fmt::format(R"(,"request_id":"{}")", escaped(r.request_id));
+    }
+    return line + "}";
 }
 
 }  // namespace rondo::gateway

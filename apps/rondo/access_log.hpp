@@ -5,8 +5,9 @@
 //         "duration_ms":...,"tenant":...,"wait_ms":...,"request_id":...,"refused":...}
 //
 // Bytes are those of the answer's body. Tenant and wait are there if the request had to take turns,
-// `refused` if it was turned away, with the reason. What a client wrote is escaped: a line is a
-// line, whatever it sent.
+// `refused` if it was turned away, with the reason. A request that could not be understood has a
+// line too, without method, target and id. What a client wrote is escaped: a line is a line,
+// whatever it sent.
 #pragma once
 
 #include <spdlog/logger.h>
@@ -20,13 +21,14 @@
 
 #include "rondo/http/admission.hpp"
 #include "rondo/http/exchange.hpp"
+#include "rondo/http/server.hpp"
 
 namespace rondo::gateway {
 
 struct access_record {
     std::chrono::system_clock::time_point time;
     std::string_view client;
-    std::string_view method;
+    std::string_view method;  // empty: that could not be understood
     std::string_view target;
     int status = 0;  // 0: there was no answer
     std::uint64_t bytes = 0;
@@ -35,6 +37,7 @@ struct access_record {
     std::string_view tenant = {};  // empty: it did not take turns
     std::chrono::nanoseconds wait{};
     std::string_view refused = {};
+    std::string_view reason = {};  // of one that could not be understood
 };
 
 std::string to_text(access_record const& r);
@@ -60,5 +63,8 @@ class access_line {
     std::chrono::system_clock::time_point time_ = std::chrono::system_clock::now();
     time_point came_ = clock::now();
 };
+
+// The line of a request that could not be understood.
+void write_refusal(spdlog::logger& to, bool json, http::refused_request const& r) noexcept;
 
 }  // namespace rondo::gateway

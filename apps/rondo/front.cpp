@@ -38,6 +38,7 @@ front::front(runtime& rt, std::shared_ptr<route_table> routes, http::open_doors 
     o.on_failure = [log = std::move(log)](std::exception_ptr thrown) {
         log_failure(*log, std::move(thrown));
     };
+    o.on_refusal = [this](http::refused_request const& r) { slots_[r.worker].now->note(r); };
     server_ = std::make_unique<http::server>(
         rt, std::move(o), [this](http::exchange* x) { return answer(&slots_[x->worker()], x); });
     (void)server_->start();  // without an address there is nothing that could fail

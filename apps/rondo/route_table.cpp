@@ -138,6 +138,10 @@ task<void> route_table::answer(http::exchange* x) const {
     return through_.access != nullptr ? answer_and_log(this, x) : answer(x, nullptr);
 }
 
+void route_table::note(http::refused_request const& r) const noexcept {
+    if (through_.access != nullptr) write_refusal(*through_.access, through_.json, r);
+}
+
 task<void> route_table::answer_and_log(route_table const* by, http::exchange* x) {
     auto const line = std::make_shared<access_line>(by->through_.access, by->through_.json, *x);
     x->keep_until_end(line);

@@ -25,6 +25,7 @@
 #include "rondo/http/client.hpp"
 #include "rondo/http/files.hpp"
 #include "rondo/http/proxy.hpp"
+#include "rondo/http/server.hpp"
 #include "tls.hpp"
 
 namespace rondo::gateway {
@@ -60,6 +61,8 @@ class route_table {
                                              std::vector<diagnostic>& wrong);
 
     task<void> answer(http::exchange* x) const;
+    // Which cannot even be understood.
+    void note(http::refused_request const& r) const noexcept;
 
     server_config const& made_from() const noexcept { return made_from_; }
     reception const& through() const noexcept { return through_; }

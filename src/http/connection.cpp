@@ -152,7 +152,7 @@ task<void> connection::serve() {
         if (gone) break;
         if (!understood) {
             site::count(site_.refused);
-            (void)co_await refuse(status_of(understood.error()), reason_of(understood.error()));
+            co_await turn_down(status_of(understood.error()), reason_of(understood.error()));
             begun.end();
             co_await linger();
             break;
@@ -217,7 +217,7 @@ task<std::expected<void, head_error>> connection::read_head(bool* gone) {
         *gone = true;
         if (more.error().kind == failure_kind::timed_out) {
             cancelled_ = cancelled_by::nobody;
-            (void)co_await refuse(408, "the header did not come in time");
+            co_await turn_down(408, "the header did not come in time");
         }
         co_return {};
     }
@@ -355,6 +355,12 @@ task<done> connection::refuse(int status, std::string_view reason) {
     std::string body{reason};
     body += '\n';
     co_return co_await send(body);
+}
+
+task<void> connection::turn_down(int status, char const* reason) {
+    (void)co_await refuse(status, reason);
+    auto const& tell = site_.options.on_refusal;
+    if (tell) tell({peer_, site_.index, status, reason});
 }
 
 // Closing a socket that has something unread makes the system throw away what was sent. So it is

@@ -76,6 +76,8 @@ class connection final : public channel {
     bool has_unread() noexcept;
     task<bool> drop_rest();
     task<done> refuse(int status, std::string_view reason);
+    // A request of which nobody hears but who looks after the server.
+    task<void> turn_down(int status, char const* reason);
     task<void> linger();
 
     // The head, complete, if it was not sent.

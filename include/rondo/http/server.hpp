@@ -38,6 +38,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rondo/core/histogram.hpp"
@@ -83,6 +84,14 @@ class stack {
     std::vector<layer> layers_;
 };
 
+// A request that was refused before there was a handler for it.
+struct refused_request {
+    boost::asio::ip::tcp::endpoint peer;
+    std::size_t worker = 0;
+    int status = 400;
+    std::string_view reason;  // as the client was told
+};
+
 struct server_options {
     struct door {
         boost::asio::ip::tcp::endpoint address;
@@ -112,6 +121,9 @@ struct server_options {
     std::uint64_t drain = std::uint64_t{256} * 1024;           // of a body that nobody has read
     // What handlers throw. By default it is printed to stderr.
     std::function<void(std::exception_ptr)> on_failure = {};
+    // Told of each one whose head was malformed, too large, or did not come in time; on its worker.
+    // Must not throw.
+    std::function<void(refused_request const&)> on_refusal = {};
 };
 
 struct listen_error {

@@ -1,6 +1,10 @@
 // The access log of a gateway that runs: a line for each request, however it ended.
+#include "rondo/access_log.hpp"
+
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -13,6 +17,7 @@
 namespace rondo::gateway {
 namespace {
 
+using namespace std::chrono_literals;
 using test::scripted_server;
 using test::wire;
 
@@ -95,6 +100,42 @@ TEST(AccessLogOfGateway, HasTheStatusOfAnAnswerThatNoBackendGave) {
     EXPECT_EQ(number_in(line_of(log, "/bad"), "status"), 400) << log;
     EXPECT_EQ(number_in(line_of(log, "/slow"), "status"), 408) << log;
     EXPECT_EQ(number_in(line_of(log, "/gone"), "status"), 0) << log;
+}
+
+TEST(AccessLogOfGateway, HasALineForWhatCouldNotBeUnderstood) {
+    testing::internal::CaptureStdout();
+    {
+        scripted_server up{always(ok)};
+        running r{logging + forwarding_to(quoted(up), "timeouts = { header = '50ms' }\n")};
+        wire bad = r.connect();
+        bad.send("GET / HTTP/1.1\r\nHost: h\r\nX : 1\r\n\r\n");
+        EXPECT_EQ(status_of(bad.read_to_end()), "400");
+        wire slow = r.connect();
+        slow.send("GET / HT");
+        EXPECT_EQ(status_of(slow.read_to_end()), "408");
+        EXPECT_EQ(r.connect().read_to_end(), "");  // who says nothing has asked for nothing
+    }
+    std::string const log = testing::internal::GetCapturedStdout();
+    EXPECT_EQ(std::ranges::count(log, '\n'), 2) << log;
+    EXPECT_TRUE(
+        has(log, R"("client":"127.0.0.1","method":"","target":"","status":400,"bytes":32,)"))
+        << log;
+    EXPECT_TRUE(has(log, R"("refused":"malformed","reason":"there is a space before a colon"})"))
+        << log;
+    EXPECT_TRUE(has(log, R"("refused":"too_slow","reason":"the header did not come in time"})"))
+        << log;
+}
+
+TEST(AccessLog, OfWhatCouldNotBeUnderstoodHasNoMethod) {
+    access_record r;
+    r.time = std::chrono::system_clock::time_point{1'767'323'045'678ms};
+    r.client = "192.0.2.1";
+    r.status = 400;
+    r.refused = "malformed";
+    r.reason = "there is no Host";
+    EXPECT_EQ(to_text(r),
+              "2026-01-02T03:04:05.678Z 192.0.2.1 \"-\" 400 0B 0.0ms refused=malformed "
+              "reason=\"there is no Host\"");
 }
 
 }  // namespace
