@@ -85,8 +85,7 @@ void read_uri(config_reader& r, toml::node const& n, route& to) {
     if (!uri->starts_with('/')) {
         r.report(n, fmt::format("'uri' is \"{}\"", *uri),
                  fmt::format("a path begins with '/': \"/{}\"", *uri));
-    } else if (uri->find_first_of("?#*% \\") != std::string::npos ||
-               uri->find("//") != std::string::npos) {
+    } else if (uri->find_first_of("?#*% \\") != std::string::npos || plain_path(*uri) != *uri) {
         r.report(n, fmt::format("'uri' is \"{}\"", *uri),
                  "it is a plain path: it has everything below it, without a pattern");
     } else {

@@ -150,7 +150,9 @@ task<void> route_table::answer_and_log(route_table const* by, http::exchange* x)
 
 task<void> route_table::answer(http::exchange* x, http::admission::visit* note) const {
     std::string_view const target = x->head().path;
-    std::string_view const path = target.substr(0, target.find('?'));
+    std::string_view path = target.substr(0, target.find('?'));
+    std::string plain;
+    if (may_be_spelled_otherwise(path)) path = plain = plain_path(path);
     for (route const& r : routes_) {
         if (!matches(r.uri, path)) continue;
         task<void> inner = r.files != nullptr ? r.files->answer(x) : r.proxy->answer(x);

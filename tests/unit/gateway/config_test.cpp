@@ -182,6 +182,19 @@ TEST(Config, TakesTheShortFormWithAPath) {
     EXPECT_EQ(c.servers.at(0).routes.at(0).uri, "/api");
 }
 
+// A request is compared in its plain form, so it would get to no other route.
+TEST(Config, TakesAPathInItsPlainFormOnly) {
+    auto const server = [](std::string const& uri) {
+        return "[[server]]\nlisten = '127.0.0.1:80'\nserve = 'site'\nuri = '" + uri + "'\n";
+    };
+    for (char const* const uri : {"/a/../b", "/a/./b", "/a//b", "/a/.."}) {
+        EXPECT_FALSE(parse(server(uri), folder)) << uri;
+    }
+    for (char const* const uri : {"/a.b", "/.well-known", "/a/", "/..."}) {
+        EXPECT_TRUE(parse(server(uri), folder)) << uri;
+    }
+}
+
 TEST(Config, KeepsTheOrderOfRoutes) {
     config const c = good(R"(
         [[server]]

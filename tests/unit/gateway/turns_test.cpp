@@ -2,12 +2,16 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <mutex>
 #include <string>
 #include <string_view>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "held_upstream.hpp"
 #include "rondo/access_log.hpp"
+#include "rondo/sync/semaphore.hpp"
 #include "running.hpp"
 #include "support/wire.hpp"
 
@@ -51,6 +55,121 @@ TEST(GatewayTurns, HoldATenantToItsLineAndLetOthersWait) {
     std::string const one = status_of(second.read_to_end());
     std::string const other = status_of(third.read_to_end());
     EXPECT_EQ(one < other ? one + other : other + one, "200429");
+}
+
+// The route that takes no turns is for its own paths: what a backend reads as another one waits.
+TEST(GatewayTurns, AreNotGotAroundByAnotherSpellingOfAPath) {
+    held_upstream up;
+    running r{"[admin]\nlisten = '127.0.0.1:0'\n" + config_for(up)};
+    wire in = r.connect();
+    in.send(get("/", "first"));
+    up.await_request();
+    std::vector<wire> others;
+    for (char const* const path : {"/free/../slow", "/free/%2e%2e/slow", "/free/..%2fslow"}) {
+        others.push_back(r.connect());
+        others.back().send(get(path, path));
+        await_line(r, "rondo_admission_queued " + std::to_string(others.size()));
+    }
+    wire free = r.connect();
+    free.send(get("/slow/..//%66ree", "first"));
+    up.await_request();
+    up.let_go(5);
+    EXPECT_EQ(status_of(free.read_to_end()), "200");
+    for (wire& w : others) EXPECT_EQ(status_of(w.read_to_end()), "200");
+}
+
+// In which order requests come to a backend that answers one at a time. Of a noisy tenant there are
+// three, before that of a quiet one.
+std::string order_of_service(std::string const& turns) {
+    std::mutex lock;
+    std::string order;
+    semaphore came{0};
+    semaphore go{0};
+    test::scripted_server up{[&](wire& w) {
+        for (std::string m = w.read_message(); !m.empty(); m = w.read_message()) {
+            {
+                std::lock_guard const guard{lock};
+                order += m.substr(5, 1);  // of "GET /1 HTTP/1.1"
+            }
+            came.add_permits(1);
+            if (auto told = go.blocking_acquire()) told->forget();
+            w.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+        }
+    }};
+    running r{"[admin]\nlisten = '127.0.0.1:0'\n[admission]\nmax_in_flight = 1\n" + turns +
+              "[tenants]\nkey = ['header:x-tenant']\ntrusted = ['127.0.0.1']\n"
+              "[[server]]\nlisten = '127.0.0.1:0'\nforward = '" +
+              up.address() + "'\n"};
+    std::vector<wire> all;
+    for (int i = 1; i <= 4; ++i) {
+        all.push_back(r.connect());
+        all.back().send(get("/" + std::to_string(i), i < 4 ? "noisy" : "quiet"));
+        if (i == 1) {
+            if (auto first = came.blocking_acquire()) first->forget();
+        } else {
+            await_line(r, "rondo_admission_queued " + std::to_string(i - 1));
+        }
+    }
+    go.add_permits(4);
+    for (wire& w : all) EXPECT_EQ(status_of(w.read_to_end()), "200");
+    std::lock_guard const guard{lock};
+    return order;
+}
+
+TEST(GatewayTurns, AreTakenOrNotAsTheConfigurationSays) {
+    EXPECT_EQ(order_of_service("turns = false\n"), "1234");
+    EXPECT_EQ(order_of_service("turns = true\n"), "1243");
+    EXPECT_EQ(order_of_service(""), "1243");
+}
+
+// The cost of a tenant's requests: one of 250 bytes, answered with 2, and one without a body.
+TEST(GatewayTurns, CostWhatTheConfigurationSays) {
+    test::scripted_server up{[](wire& w) {
+        while (!w.read_message().empty()) {
+            w.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+        }
+    }};
+    using expected = std::pair<char const*, char const*>;
+    for (auto const& [cost, sum] :
+         {expected{"", "2"}, expected{"cost = 'fixed'\nbytes_per_cost = 10\n", "2"},
+          expected{"cost = 'bytes'\n", "2"},
+          expected{"cost = 'bytes'\nbytes_per_cost = 100\n", "4"},
+          expected{"cost = 'bytes'\nbytes_per_cost = 1\n", "256"}}) {
+        running r{"[admin]\nlisten = '127.0.0.1:0'\n[admission]\n" + std::string{cost} +
+                  "[tenants]\nkey = ['path:1']\n[[server]]\nlisten = '127.0.0.1:0'\nforward = '" +
+                  up.address() + "'\n"};
+        wire w = r.connect();
+        w.send("POST /acme HTTP/1.1\r\nHost: h\r\nContent-Length: 250\r\n\r\n" +
+               std::string(250, 'x'));
+        EXPECT_EQ(status_of(w.read_message()), "200");
+        EXPECT_EQ(status_of(r.ask("/acme")), "200");
+        await_line(r, "rondo_tenant_cost_total{tenant=\"/acme\"} " + std::string{sum});
+    }
+}
+
+// One for itself and one for each millisecond, at least.
+TEST(GatewayTurns, CostTheTimeThatTheyTook) {
+    held_upstream up;
+    running r{
+        "[admin]\nlisten = '127.0.0.1:0'\n[admission]\ncost = 'measured'\n"
+        "[tenants]\nkey = ['path:1']\n[[server]]\nlisten = '127.0.0.1:0'\nforward = '" +
+        up.address() + "'\n"};
+    wire w = r.connect();
+    w.send("GET /acme HTTP/1.1\r\nHost: h\r\n\r\n");
+    up.await_request();
+    // real time: it is what is measured.
+    std::this_thread::sleep_for(std::chrono::milliseconds{20});
+    up.let_go(1);
+    EXPECT_EQ(status_of(w.read_message()), "200");
+    std::string const name = "\nrondo_tenant_cost_total{tenant=\"/acme\"} ";
+    double cost = 0;
+    while (cost == 0) {
+        std::string const page = r.ask_admin("/metrics");
+        std::size_t const at = page.find(name);
+        ASSERT_NE(at, std::string::npos) << page;
+        cost = std::stod(page.substr(at + name.size()));
+    }
+    EXPECT_GE(cost, 1 + 20);
 }
 
 TEST(GatewayTurns, HoldATenantToItsPlacesWhileThereIsRoomForOthers) {
