@@ -93,9 +93,15 @@ void read_uri(config_reader& r, toml::node const& n, route& to) {
     }
 }
 
-bool is_served(std::string const& name, std::filesystem::path const& root) {
-    auto const site = http::files::open(root);
-    return site && site->has(name);
+// Of a page below the directory.
+void check_page(config_reader& r, toml::node const& n, serve_from const& files) {
+    auto const site = http::files::open(files.root);
+    std::error_code const why = site ? site->cannot_read(*files.not_found) : site.error();
+    if (!why) return;
+    bool const full =
+        why == std::errc::too_many_files_open || why == std::errc::too_many_files_open_in_system;
+    r.report(n, full ? fmt::format("cannot look for '{}': {}", *files.not_found, why.message())
+                     : fmt::format("there is no file '{}' below 'serve'", *files.not_found));
 }
 
 // One route, of a match list or in the short form; the keys have the same names in both.
@@ -124,10 +130,7 @@ route read_route(config_reader& r, toml::table const& t, std::string_view sectio
         serve_from files;
         files.root = r.directory(*serve, "serve").value_or(std::filesystem::path{});
         if (not_found != nullptr) files.not_found = r.text(*not_found, "not_found");
-        if (files.not_found && !files.root.empty() && !is_served(*files.not_found, files.root)) {
-            r.report(*not_found,
-                     fmt::format("there is no file '{}' below 'serve'", *files.not_found));
-        }
+        if (files.not_found && !files.root.empty()) check_page(r, *not_found, files);
         to.target = std::move(files);
     }
     return to;

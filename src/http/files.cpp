@@ -168,9 +168,12 @@ std::expected<files::found, int> files::open_file(std::string const& name, bool 
     return f;
 }
 
-bool files::has(std::string const& name) const {
-    auto const f = open_file(name, false);
-    return f && f->redirect.empty();
+std::error_code files::cannot_read(std::string const& name) const {
+    descriptor const file = open_below(root_.get(), name.c_str());
+    struct stat s{};
+    if (!file || ::fstat(file.get(), &s) != 0) return {errno, std::generic_category()};
+    if (S_ISREG(s.st_mode)) return {};
+    return std::make_error_code(std::errc::no_such_file_or_directory);
 }
 
 // What follows the prefix: a path, a query, both or nothing.

@@ -51,8 +51,8 @@ class files {
                                                       files_options o = {});
 
     task<void> answer(exchange* x) const;
-    // Whether there is such a file below the directory, and it can be read.
-    bool has(std::string const& name) const;
+    // Why such a file below the directory cannot be read; nothing if it can.
+    std::error_code cannot_read(std::string const& name) const;
 
   private:
     struct found;

@@ -207,6 +207,24 @@ TEST(Reload, WithoutDescriptorsChangesNothing) {
     EXPECT_GT(refused, 1);
 }
 
+TEST(Reload, WithoutDescriptorsTakesNoFileForMissing) {
+    scratch_directory in;
+    in.write("site/404.html", "not here");
+    std::string const text =
+        "[[server]]\nlisten = '127.0.0.1:0'\nserve = 'site'\nnot_found = '404.html'\n";
+    auto const parsed_with = [&](std::size_t descriptors) {
+        few_descriptors const left(descriptors);
+        return parse(text, in.path());
+    };
+    std::size_t refused = 0;
+    for (config_result c = parsed_with(0); !c; c = parsed_with(++refused)) {
+        EXPECT_TRUE(c.error().at(0).problem.ends_with(": Too many open files"))
+            << c.error().at(0).problem;
+        ASSERT_LT(refused, 10U);
+    }
+    EXPECT_GT(refused, 1U);
+}
+
 #endif
 
 TEST(Reload, OpensAndClosesAddresses) {
