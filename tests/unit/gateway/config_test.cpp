@@ -259,6 +259,15 @@ TEST(Config, OfAFileThatIsNotThereSaysSo) {
     EXPECT_EQ(load(folder).error().at(0).problem, "cannot read it: Is a directory");
 }
 
+// The memory of a process can be opened as a file, and nothing be read from its beginning: as of a
+// disk with a fault.
+TEST(Config, OfAFileThatCannotBeReadSaysSo) {
+    config_result const loaded = load("/proc/self/mem");
+    ASSERT_FALSE(loaded.has_value());
+    EXPECT_EQ(loaded.error().at(0).problem, "cannot read it: Input/output error");
+    EXPECT_FALSE(admin_of("/proc/self/mem").has_value());
+}
+
 TEST(Config, OfBytesThatAreNoTextIsRefused) {
     EXPECT_FALSE(parse(std::string_view{"\xff\xfe\x00[", 4}, folder).has_value());
     EXPECT_FALSE(parse("", folder).has_value());

@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <csignal>
+#include <filesystem>
 #include <string>
 #include <thread>
 #include <utility>
@@ -127,6 +128,22 @@ TEST(Program, KeepsItsConfigurationIfTheNewOneIsBadAndSaysSo) {
     EXPECT_TRUE(drained.said.starts_with("draining\n")) << drained.said;
     EXPECT_TRUE(drained.said.ends_with("stopped\n")) << drained.said;
     EXPECT_EQ(p.process().wait(), 0);
+}
+
+// As of a disk with a fault: the file is there, can be opened, and not be read.
+TEST(Program, KeepsItsConfigurationIfItsFileCannotBeRead) {
+    named_upstream const one{"one"};
+    scratch_directory in;
+    program p{in, forwarding_to(one.address())};
+    std::filesystem::path const file = in.path() / "rondo.toml";
+    std::filesystem::remove(file);
+    std::filesystem::create_symlink("/proc/self/mem", file);
+    p.process().signal(SIGHUP);
+    (void)p.process().read_until("the configuration stays as it was");
+    EXPECT_NE(p.process().said().find("cannot read it: Input/output error"), std::string::npos);
+    EXPECT_EQ(curl({p.url("/")}).said, "one");
+    p.process().signal(SIGTERM);
+    EXPECT_EQ(p.process().wait(), 0) << p.process().said();
 }
 
 TEST(Program, IsNotReadyWhileItDrains) {
