@@ -5,7 +5,7 @@
 //   GET  /events      the same each second,    GET  /readyz    200, or 503 while it ends
 //                     as server-sent events
 //   POST /reload      loads the configuration again; 422 and what is wrong with it
-//   POST /drain       ends the gateway as SIGTERM does
+//   POST /drain       ends the gateway as SIGTERM does; again: it ends already
 //
 // Access         with a token everything but /healthz and /readyz asks for it, as a bearer token or
 //                as the password of any user, which browsers can send. Without one, the address is
@@ -32,7 +32,7 @@ namespace rondo::gateway {
 struct commands {
     // Loads the configuration again; the number of the new one, or what is wrong. May block.
     std::function<std::expected<std::uint64_t, std::string>()> reload = {};
-    std::function<void()> drain = {};
+    std::function<void()> drain = {};  // called for each who asks
 };
 
 class admin {

@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -218,8 +219,12 @@ int run(std::string const& file) {
         return exit_bad_config;
     }
     gateway& running = **made;
-    running.obey({.reload = [&] { return reload(running, file, *log); },
-                  .drain = [] { ::kill(::getpid(), SIGTERM); }});
+    // Once: a second signal would end it at once, which is not what a second operator asks for.
+    std::atomic<bool> drains{false};
+    auto const drain = [&drains] {
+        if (!drains.exchange(true)) ::kill(::getpid(), SIGTERM);
+    };
+    running.obey({.reload = [&] { return reload(running, file, *log); }, .drain = drain});
     auto const started = running.start();
     if (!started) {
         log->error("{}", started.error());

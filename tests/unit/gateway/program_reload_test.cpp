@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "held_upstream.hpp"
 #include "program.hpp"
 #include "running.hpp"
 
@@ -143,6 +144,27 @@ TEST(Program, KeepsItsConfigurationIfItsFileCannotBeRead) {
     EXPECT_NE(p.process().said().find("cannot read it: Input/output error"), std::string::npos);
     EXPECT_EQ(curl({p.url("/")}).said, "one");
     p.process().signal(SIGTERM);
+    EXPECT_EQ(p.process().wait(), 0) << p.process().said();
+}
+
+// The second one comes to a gateway that drains already, and cuts nobody off.
+TEST(Program, DrainsOnceHoweverOftenItIsAskedTo) {
+    held_upstream up;
+    scratch_directory in;
+    program p{in, "[admin]\nlisten = '127.0.0.1:0'\n" + forwarding_to(up.address())};
+    std::string const all = p.process().read_until("/\n");
+    std::size_t const from = all.find("operators look at ") + 18;
+    std::string const at = all.substr(from, all.find("/\n", from) - from);
+    wire w = wire::to(p.port());
+    w.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    up.await_request();
+    for (int i = 0; i < 3; ++i) {
+        EXPECT_EQ(curl({"-X", "POST", "-H", "X-Rondo-Command: 1", at + "/drain"}).said,
+                  "draining\n");
+        (void)p.process().read_until("stopping");
+    }
+    up.let_go(1);
+    EXPECT_TRUE(w.read_message().ends_with("ok"));
     EXPECT_EQ(p.process().wait(), 0) << p.process().said();
 }
 
