@@ -36,6 +36,9 @@ void set_defaults(ssl::context& c) {
     SSL_CTX_set_alpn_select_cb(raw, &choose_protocol, nullptr);
 }
 
+// Otherwise OpenSSL would ask for one at the terminal or on stdin, and wait: also in a reload.
+std::string no_passphrase(std::size_t, ssl::context::password_purpose) { return {}; }
+
 diagnostic wrong(certificate const& c, std::filesystem::path const& file,
                  boost::system::error_code const& why, std::string advice) {
     return {c.at, "cannot use '" + file.string() + "': " + why.message(), std::move(advice)};
@@ -51,13 +54,17 @@ std::expected<std::unique_ptr<tls_certificates>, std::vector<diagnostic>> tls_ce
         ssl::context& context = all->contexts_.emplace_back(ssl::context::tls_server);
         set_defaults(context);
         boost::system::error_code error;
+        (void)context.set_password_callback(&no_passphrase, error);
         (void)context.use_certificate_chain_file(c.chain.string(), error);
         if (error) {
             found.push_back(wrong(c, c.chain, error, "it is a certificate in PEM, then its chain"));
             continue;
         }
         (void)context.use_private_key_file(c.key.string(), ssl::context::pem, error);
-        if (error) found.push_back(wrong(c, c.key, error, "it is the certificate's key, in PEM"));
+        if (error) {
+            found.push_back(wrong(c, c.key, error,
+                                  "it is the certificate's key, in PEM, without a passphrase"));
+        }
     }
     if (!found.empty()) return std::unexpected{std::move(found)};
     SSL_CTX* const first = all->context().native_handle();

@@ -1,5 +1,8 @@
 // The gateway over TLS: what it does there in other ways than without, and how it ends.
+#include "rondo/tls.hpp"
+
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <string>
 #include <string_view>
@@ -92,6 +95,26 @@ TEST_F(Tls, AnswersARequestWhoseBodyNobodyWantsAndSaysThatItEnds) {
     w.send(std::string(600'000, 'x'));
     EXPECT_EQ(status_of(w.read_to_end()), "405");
     EXPECT_TRUE(w.was_closed());
+}
+
+// The one to ask is gone when a gateway is started by another program, or loads its configuration
+// again: it would wait for ever. So who has the right one on stdin is not asked either.
+TEST_F(Tls, AsksNobodyForThePassphraseOfAKey) {
+    std::string const at = (in.path() / "site").string();
+    test::child_process locker{{"openssl", "pkey", "-in", at + ".key", "-aes256", "-passout",
+                                "pass:secret", "-out", at + ".locked"}};
+    ASSERT_EQ(locker.wait(), 0) << locker.said();
+    int ends[2];
+    ASSERT_EQ(::pipe(ends), 0);
+    ASSERT_EQ(::write(ends[1], "secret\n", 7), 7);
+    int const before = ::dup(STDIN_FILENO);
+    ::dup2(ends[0], STDIN_FILENO);
+    certificate const locked{.chain = at + ".pem", .key = at + ".locked", .at = {3, 7}};
+    auto const loaded = tls_certificates::load({locked});
+    ::dup2(before, STDIN_FILENO);
+    for (int const fd : {before, ends[0], ends[1]}) ::close(fd);
+    ASSERT_FALSE(loaded);
+    EXPECT_NE(loaded.error().at(0).advice.find("without a passphrase"), std::string::npos);
 }
 
 TEST_F(Tls, TunnelsAnUpgrade) {
