@@ -143,7 +143,8 @@ struct gateway::state {
     std::shared_ptr<http::admission> waiting_line() const;
     task<std::unique_ptr<readings>> read() const;
     task<void> close_lines(clock::duration after) const;
-    std::size_t end(clock::duration grace);
+    // By the grace of the configuration, if it is not said.
+    std::size_t end(std::optional<clock::duration> within = {});
 
     config settings;
     std::shared_ptr<spdlog::logger> log;
@@ -510,7 +511,7 @@ std::vector<gateway::endpoint> gateway::admin_addresses() const {
     return state_->admin_server ? state_->admin_server->addresses() : std::vector<endpoint>{};
 }
 
-std::size_t gateway::stop() { return state_->end(state_->settings.shutdown_grace); }
+std::size_t gateway::stop() { return state_->end(); }
 
 // Who is in line then could not be answered any more, and is told so.
 task<void> gateway::state::close_lines(clock::duration after) const {
@@ -522,8 +523,9 @@ task<void> gateway::state::close_lines(clock::duration after) const {
     }
 }
 
-std::size_t gateway::state::end(clock::duration grace) {
+std::size_t gateway::state::end(std::optional<clock::duration> within) {
     std::lock_guard const guard{control};
+    clock::duration const grace = within.value_or(settings.shutdown_grace);
     draining = true;
     std::optional telling = rt.spawn(close_lines(grace - last_words(grace)));
     for (running_server& s : servers) s.at.clear();  // closed when their queues are empty

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstdint>
+#include <expected>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -11,6 +13,7 @@
 #include <thread>
 #include <utility>
 
+#include "held_upstream.hpp"
 #include "rondo/sync/semaphore.hpp"
 #include "running.hpp"
 #include "support/wire.hpp"
@@ -175,6 +178,39 @@ TEST(Names, HoldNobodyUpWhileTheyAreLookedUp) {
     answer.add_permits(1);
     looking.join();
     EXPECT_EQ(body_of(r.ask("/")), "one");
+}
+
+// A reload that has begun is waited for: the grace is that of the configuration that it brings.
+TEST(Names, OfANewConfigurationAreWaitedForByTheEnd) {
+    held_upstream up;
+    std::string const port = up.address().substr(up.address().find(':') + 1);
+    std::atomic<bool> slow{false};
+    semaphore asked{0};
+    semaphore answer{0};
+    resolver const ask = [&](address const& a) -> std::expected<tcp_addresses, std::string> {
+        if (!is_a_name(a)) return ask_the_system(a);
+        if (slow) {
+            asked.add_permits(1);
+            if (auto told = answer.blocking_acquire()) told->forget();
+        }
+        return tcp_addresses{at_port(static_cast<std::uint16_t>(std::stoi(port)))};
+    };
+    auto const text = [](std::string const& grace) {
+        return "[gateway]\nshutdown_grace = '" + grace + "'\n" + to_a_name;
+    };
+    running r{text("1ms"), ".", {ask, by_hand}};
+    wire w = r.connect();
+    w.send(get("/", "acme"));
+    up.await_request();
+    slow = true;
+    std::thread loading{[&] { EXPECT_EQ(r.reload(text("1h")), 2U); }};
+    if (auto told = asked.blocking_acquire()) told->forget();
+    std::thread ending{[&] { EXPECT_EQ(r.stop(), 0U); }};
+    answer.add_permits(1);
+    loading.join();
+    up.let_go(1);
+    EXPECT_EQ(body_of(w.read_to_end()), "ok");
+    ending.join();
 }
 
 }  // namespace
