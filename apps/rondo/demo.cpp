@@ -7,6 +7,7 @@
 
 #include <array>
 #include <boost/asio/ip/tcp.hpp>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -15,6 +16,7 @@
 #include <fstream>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -52,10 +54,14 @@ constexpr std::string_view site =
 class folder {
   public:
     folder() {
-        std::string name = (std::filesystem::temp_directory_path() / "rondo-demo-XXXXXX").string();
-        if (::mkdtemp(name.data()) != nullptr) path_ = name;
-        std::filesystem::create_directories(path_ / "site");
-        std::ofstream{path_ / "site/index.html"} << site;
+        std::error_code error;
+        auto const where = std::filesystem::temp_directory_path(error);
+        std::string name = (where / "rondo-demo-XXXXXX").string();
+        if (!error && ::mkdtemp(name.data()) == nullptr) error = {errno, std::generic_category()};
+        if (!error) path_ = name;
+        if (!error) std::filesystem::create_directories(path_ / "site", error);
+        if (!error) std::ofstream{path_ / "site/index.html"} << site;
+        if (error) problem_ = "no files can be made in a temporary directory: " + error.message();
     }
     folder(folder const&) = delete;
     folder& operator=(folder const&) = delete;
@@ -64,9 +70,12 @@ class folder {
         if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
     }
     std::filesystem::path const& path() const noexcept { return path_; }
+    // Why there is none; empty if there is.
+    std::string const& problem() const noexcept { return problem_; }
 
   private:
     std::filesystem::path path_;
+    std::string problem_;
 };
 
 // --- behind the gateway ------------------------------------------------------------------------
@@ -186,6 +195,7 @@ bool read_line() {
 
 int run_demo(bool turns, std::string_view program, std::shared_ptr<spdlog::logger> const& log) {
     folder const in;
+    if (!in.problem().empty()) return complain(in.problem());
     runtime::options one;
     one.workers = 1;
     one.name = "backend";

@@ -13,6 +13,7 @@
 #include <optional>
 #include <random>
 #include <sstream>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -282,10 +283,11 @@ std::expected<bool, std::string> run_demo(demo_options chosen) {
     if (chosen.seed == 0) chosen.seed = std::random_device{}();
     bool const temporary = chosen.directory.empty();
     if (temporary) {
-        std::string name = (std::filesystem::temp_directory_path() / "shop-XXXXXX").string();
-        if (::mkdtemp(name.data()) == nullptr) {
-            return std::unexpected{name + ": " + std::generic_category().message(errno)};
-        }
+        std::error_code error;
+        auto const where = std::filesystem::temp_directory_path(error);
+        std::string name = (where / "shop-XXXXXX").string();
+        if (!error && ::mkdtemp(name.data()) == nullptr) error = {errno, std::generic_category()};
+        if (error) return std::unexpected{name + ": " + error.message()};
         chosen.directory = name;
     }
     std::string const directory = chosen.directory;

@@ -388,6 +388,24 @@ TEST(Program, ShowsADemoThatCanBeWatched) {
     EXPECT_EQ(demo.wait(), 0) << demo.said();
 }
 
+// Its files are in a directory of its own. Without one it does not run, and least of all makes them
+// where it was started.
+TEST(Program, ShowsNoDemoWithoutATemporaryDirectory) {
+    scratch_directory in;
+    std::string const mine = "this is somebody's page";
+    auto const page = in.write("site/index.html", mine);
+    for (char const* const nowhere : {"TMPDIR=/proc", "TMPDIR=/no/such/directory"}) {
+        ended const e = run_to_end(
+            {"env", "-C", in.path().string(), nowhere, "timeout", "20", RONDO_PROGRAM, "demo"});
+        EXPECT_EQ(e.status, 1) << e.said;
+        EXPECT_TRUE(e.said.starts_with("rondo: the demo cannot start: ")) << e.said;
+        std::ifstream now{page};
+        std::string text;
+        std::getline(now, text);
+        EXPECT_EQ(text, mine);
+    }
+}
+
 std::size_t resident_kib(pid_t pid) {
     std::ifstream in{"/proc/" + std::to_string(pid) + "/status"};
     for (std::string line; std::getline(in, line);) {

@@ -189,6 +189,8 @@ TEST(ShopProgram, ADemoThatCannotRunSaysWhyAtOnce) {
     ended const nowhere = shop({"demo", "--state", "/dev/null/shop"});
     EXPECT_EQ(nowhere.status, 2);
     EXPECT_EQ(nowhere.said, "/dev/null/shop: Not a directory\n");
+    rondo::test::child_process homeless{{"env", "TMPDIR=/no/such/directory", SHOP_PROGRAM, "demo"}};
+    EXPECT_EQ(homeless.wait(), 2) << homeless.said();
     rondo::test::scratch_directory const d;
     (void)d.write("ledger.db", "");
     ended const twice = shop({"demo", "--state", d.path().string()});
