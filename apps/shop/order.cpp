@@ -1,5 +1,6 @@
 #include "order.hpp"
 
+#include <algorithm>
 #include <boost/json.hpp>
 #include <fstream>
 #include <optional>
@@ -14,13 +15,23 @@ using problem = std::unexpected<std::string>;
 
 std::string quoted(std::string_view text) { return "'" + std::string{text} + "'"; }
 
+bool is_printable(std::string_view text) noexcept {
+    return std::ranges::none_of(text, [](char c) {
+        auto const byte = static_cast<unsigned char>(c);
+        return byte < 0x20 || byte == 0x7f;
+    });
+}
+
 // A key that is not known is more likely a slip than an addition.
 std::optional<std::string> unknown_key(json::object const& o,
                                        std::initializer_list<std::string_view> known) {
     for (auto const& member : o) {
         bool found = false;
         for (std::string_view const k : known) found = found || member.key() == k;
-        if (!found) return "unknown key " + quoted({member.key().data(), member.key().size()});
+        if (found) continue;
+        std::string_view const key{member.key().data(), member.key().size()};
+        if (!is_printable(key)) return "unknown key with a control character";
+        return "unknown key " + quoted(key);
     }
     return std::nullopt;
 }
@@ -34,6 +45,9 @@ std::expected<std::string, std::string> text_in(json::object const& o, std::stri
     if (text.empty()) return problem{quoted(key) + " is empty"};
     if (text.size() > longest) {
         return problem{quoted(key) + " has more than " + std::to_string(longest) + " bytes"};
+    }
+    if (!is_printable({text.data(), text.size()})) {
+        return problem{quoted(key) + " has a control character"};
     }
     return std::string{text.data(), text.size()};
 }

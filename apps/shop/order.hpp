@@ -2,8 +2,9 @@
 //
 //   {"id": "7", "card": "4242-1", "items": [{"flavour": "lemon", "grams": 250}]}
 //
-// 1 to 8 items of 1 to 2000 grams each. Every line of a file is read; one that is not an order is
-// reported with its file and line, and skipped.
+// 1 to 8 items of 1 to 2000 grams each; texts without control characters, as they are printed.
+// Every line of a file is read; one that is not an order is reported with its file and line, and
+// skipped.
 #pragma once
 
 #include <cstddef>

@@ -2,9 +2,9 @@
 
 #include <toml++/toml.h>
 
+#include <array>
 #include <cmath>
 #include <fstream>
-#include <iterator>
 #include <utility>
 
 namespace rondo::shop {
@@ -103,7 +103,12 @@ std::expected<stock, std::vector<std::string>> parse_stock(std::string_view text
 std::expected<stock, std::vector<std::string>> load_stock(std::string const& file) {
     std::ifstream in{file, std::ios::binary};
     if (!in) return std::unexpected{std::vector<std::string>{file + ": cannot be read"}};
-    std::string const text{std::istreambuf_iterator<char>{in}, {}};
+    std::string text;
+    std::array<char, 4096> block;
+    while (in.read(block.data(), block.size()) || in.gcount() != 0) {
+        text.append(block.data(), static_cast<std::size_t>(in.gcount()));
+    }
+    if (in.bad()) return std::unexpected{std::vector{file + ": cannot be read to its end"}};
     return parse_stock(text, file);
 }
 

@@ -58,6 +58,21 @@ TEST(ShopOrder, WhatIsWrongIsSaid) {
     EXPECT_NE(problem_with(std::string(100'000, '[')), "none");
 }
 
+// What is in an order is printed, by logs and by `shop ledger`: a line stays a line, and a terminal
+// is not told what to do.
+TEST(ShopOrder, HasNoControlCharacters) {
+    auto const with = [](std::string const& id, std::string const& flavour) {
+        return R"({"id":")" + id + R"(","card":"2","items":[{"flavour":")" + flavour +
+               R"(","grams":1}]})";
+    };
+    EXPECT_EQ(problem_with(with("caf\u00e9", "cr\u00e8me")), "none");
+    for (char const* const control : {"\\n", "\\u001b[2J", "\\u0000", "\\u007f"}) {
+        EXPECT_EQ(problem_with(with(control, "x")), "'id' has a control character") << control;
+        EXPECT_EQ(problem_with(with("1", control)), "item 1: 'flavour' has a control character");
+    }
+    EXPECT_EQ(problem_with(R"({"a\nb":1})"), "unknown key with a control character");
+}
+
 TEST(ShopOrder, AFileIsReadLineByLineAndEveryLineKeepsItsNumber) {
     scratch_directory const in;
     std::string const file =
@@ -95,6 +110,9 @@ TEST(ShopStock, EveryErrorIsSaidWithItsPlace) {
     EXPECT_FALSE(parse_stock("", "s.toml"));
     EXPECT_FALSE(parse_stock("[flavour", "s.toml"));
     EXPECT_FALSE(load_stock("/no/such/file"));
+    auto const folder = load_stock("/");  // it can be opened, and not be read
+    ASSERT_FALSE(folder);
+    EXPECT_EQ(folder.error().at(0), "/: cannot be read to its end");
 }
 
 TEST(ShopArguments, TheRingBeginsWithTheRobotItself) {
