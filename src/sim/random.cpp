@@ -28,7 +28,8 @@ clock::duration random_source::between(clock::duration least, clock::duration mo
     // Unsigned: two durations may lie further apart than a duration can say.
     auto const from = static_cast<std::uint64_t>(least.count());
     std::uint64_t const span = static_cast<std::uint64_t>(most.count()) - from;
-    return clock::duration{static_cast<clock::rep>(from + below(span + 1))};
+    std::uint64_t const drawn = span + 1 != 0 ? below(span + 1) : next();  // or of all there are
+    return clock::duration{static_cast<clock::rep>(from + drawn)};
 }
 
 }  // namespace rondo::sim

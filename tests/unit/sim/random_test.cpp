@@ -69,6 +69,9 @@ TEST(Random, BetweenIncludesBothEnds) {
     for (int i = 0; i < 200; ++i) seen.insert(random.between(-1ns, 2ns));
     EXPECT_EQ(seen, (std::set<std::chrono::nanoseconds>{-1ns, 0ns, 1ns, 2ns}));
     EXPECT_EQ(random.between(5ms, 5ms), 5ms);
+    using rondo::clock;
+    auto const any = random.between(clock::duration::min(), clock::duration::max());
+    EXPECT_NE(any, random.between(clock::duration::min(), clock::duration::max()));
 }
 
 TEST(Random, PickGivesElementsToChange) {
