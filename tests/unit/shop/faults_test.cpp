@@ -5,7 +5,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <fstream>
 #include <random>
 #include <regex>
@@ -134,15 +133,18 @@ TEST(ShopFaults, OrdersOfAScreenThatStaysAwayAreTakenOver) {
 }
 
 TEST(ShopFaults, AScreenStaysUntilTheOrdersOfThoseThatAreGoneHaveEnded) {
-    ::setenv("SHOP_FAREWELL_MS", "1", 1);
-    running_shop s{{.robots = 1, .screens = 2, .orders = 1, .scoop_ms = 400, .gone_after = "1"}};
+    running_shop s{{.robots = 1,
+                    .screens = 2,
+                    .orders = 1,
+                    .scoop_ms = 400,
+                    .gone_after = "1",
+                    .farewell_ms = "1"}};
     s.gateway().start();
     s.screen(0).start();
     ASSERT_TRUE(until([&] { return s.ledger().open == 1; })) << s.dump();
     s.screen(0).kill();
     s.robot(0).start();
     s.screen(1).start();
-    ::unsetenv("SHOP_FAREWELL_MS");
     ASSERT_TRUE(s.until_said(s.screen(1), "at the end of ")) << s.dump();
     s.gateway().kill();
     EXPECT_TRUE(s.until_said(s.screen(1), "screen 0 is gone")) << s.dump();

@@ -50,6 +50,7 @@ struct shop_size {
     std::uint16_t peers_port = 0;
     std::uint16_t base_port = 0;
     std::string gone_after = "10";  // seconds
+    std::string farewell_ms = "2000";
 };
 
 class running_shop {
@@ -70,10 +71,10 @@ class running_shop {
         for (std::uint32_t n = 0; n < size_.screens; ++n) {
             std::string const file = "orders" + std::to_string(n) + ".jsonl";
             (void)scratch_.write(file, orders(n));
-            screens_.push_back(
-                make("screen-" + std::to_string(n),
-                     {"screen", std::to_string(n), list_of_members(0, size_.screens), in(file),
-                      std::to_string(size_.robots), "--gone-after", size_.gone_after}));
+            screens_.push_back(make("screen-" + std::to_string(n),
+                                    {"screen", std::to_string(n), list_of_members(0, size_.screens),
+                                     in(file), std::to_string(size_.robots), "--gone-after",
+                                     size_.gone_after, "--farewell-ms", size_.farewell_ms}));
         }
     }
 
