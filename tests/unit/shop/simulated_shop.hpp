@@ -41,8 +41,6 @@
 #include "shop/robot.hpp"
 #include "shop/screen.hpp"
 
-struct sqlite3;
-
 namespace rondo::shop::test {
 
 enum class fault : std::uint8_t {
