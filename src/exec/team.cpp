@@ -4,7 +4,8 @@
 //   outside    the intake                              the worker's inbox, and unpark()
 //   in a turn  posted: the worker's own queue          on that worker: its local list
 //              woken: next on that worker
-//              gives way: the back of its own queue
+//              gives way, or has waited for the end
+//              of this one: the back of its own queue
 //   taken by   its worker; a thief, half of the own    its worker
 //              queue at a time; from the intake any
 //              worker, with a share of the others
@@ -368,7 +369,7 @@ void team::wake(job& j) noexcept {
 void team::give_way(job& j) noexcept {
     runner* const r = here();
     if (r == nullptr) return post(j);
-    r->push_last(j);  // and wakes nobody: alone here it runs again at once, else see run_job()
+    r->push_last(j);  // and wakes nobody: alone here it runs right after this, else see run_job()
 }
 
 void team::search_ended() noexcept {

@@ -73,13 +73,17 @@ class flow : job {
     suspension const* suspended_at() const noexcept { return at_; }
 
     // Takes its first turn, later; the next one, having what it waited for; another one, after
-    // others. The flow may be gone when these return.
+    // others. The flow may be gone when these return. A waker calls wake(), a patient one
+    // give_way().
     void post() noexcept { where_->post(*this); }
     void wake() noexcept { where_->wake(*this); }
     void give_way() noexcept { where_->give_way(*this); }
 
     waker as_waker() noexcept {
         return {[](void* self) noexcept { static_cast<flow*>(self)->wake(); }, this};
+    }
+    waker as_patient_waker() noexcept {
+        return {[](void* self) noexcept { static_cast<flow*>(self)->give_way(); }, this};
     }
 
     bool exhausted() const noexcept { return budget_ <= 0; }

@@ -9,7 +9,8 @@
 // Exceptions     travel to whoever joins; one that nobody takes goes to executor::unobserved(),
 //                when the task has ended and its handle is gone.
 // Join           in all forms of a wait; a join that is stopped leaves the task alone. One joiner
-//                takes the result; a second one that asks for it is a programmer's error.
+//                takes the result; a second one that asks for it is a programmer's error. A task
+//                that waits in a join goes on behind those that are queued on its executor.
 // Thread safety  spawn() from any thread. request_stop(), ended() and joins of one handle may be
 //                called concurrently; moving, detaching and destroying it may not.
 // Lifetime       a join may outlive its handle. The executor outlives the task, its handle and its
@@ -75,6 +76,11 @@ using root = root_of<T, joined_root>;
 template <class T>
 class join_op : public waiter {
   public:
+    // Who spawned many joins one after the other: if it went on next each time that one of them
+    // has ended it would find the one after it not begun, and wait again. Behind those that are in
+    // the queue it finds many that have ended.
+    static constexpr bool patient = true;
+
     explicit join_op(root<T>& r) noexcept : waiter(r), root_(&r) { r.hold(); }
     join_op(join_op&& other) noexcept
         : waiter(static_cast<waiter&&>(other)), root_(std::exchange(other.root_, nullptr)) {}

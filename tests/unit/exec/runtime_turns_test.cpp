@@ -156,6 +156,19 @@ TEST(RuntimeTurns, AThousandTasksOnOneWorkerGetAboutAsManyTurnsEach) {
     EXPECT_LE(*most, fair * 4);
 }
 
+// Whoever joins goes on behind those that are queued, and finds them ended: it does not wait for
+// one after the other.
+TEST(RuntimeTurns, AHundredTasksAreJoinedInOneTurn) {
+    runtime rt{{.workers = 1}};
+    auto spawn_and_join = [](runtime* r) -> task<void> {
+        std::vector<join_handle<void>> all;
+        for (int i = 0; i < 100; ++i) all.push_back(r->spawn(nothing()));
+        for (auto& one : all) (void)co_await one.join();
+    };
+    rt.block_on(spawn_and_join(&rt));
+    EXPECT_EQ(rt.measure().workers.front().turns, 1 + 100 + 1U);
+}
+
 // --- a thread that is lent, and tasks that go on elsewhere ---
 
 // Resumes in a thread of its own, as a foreign library may.

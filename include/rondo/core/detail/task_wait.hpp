@@ -20,6 +20,17 @@ constexpr task_trace::activity activity_of() noexcept {
     }
 }
 
+// Who waits in an operation goes on next when it is woken, unless the operation says that it is
+// patient: that what woke it is likely to be followed by more of what it will wait for.
+template <class Op>
+waker waker_of(flow& f) noexcept {
+    if constexpr (requires { Op::patient; }) {
+        return f.as_patient_waker();
+    } else {
+        return f.as_waker();
+    }
+}
+
 // Whether a wait is all there is to its task, and so asks before it completes.
 enum class alone : bool { no, yes };
 
@@ -74,7 +85,7 @@ class task_wait final : resumption {
     std::coroutine_handle<> begin() noexcept {
         phase_ = phase::entered;
         turn().suspend_at(*this);
-        op_.wake_with(turn().as_waker());
+        op_.wake_with(waker_of<Op>(turn()));
         std::construct_at(&ends_, op_, bounds_);
         ends_.stop.arm(stop_of_environment());
         ends_.hooks.arm([this]() -> timer_service& { return task_.env().timers(); });

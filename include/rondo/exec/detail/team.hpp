@@ -8,8 +8,9 @@
 // Order                 a job that is woken by the one that runs goes next on the same worker (it
 //                       has what it needs in its cache), three in a row at most; all others wait
 //                       their turn in the worker's queue, or in the intake when they come from
-//                       outside. A worker looks at the intake, at I/O and at the clock once in 64
-//                       turns, however full its own queue is.
+//                       outside. So does one that waited for the end of the one that runs: it may
+//                       have more ends to wait for. A worker looks at the intake, at I/O and at
+//                       the clock once in 64 turns, however full its own queue is.
 // Waking                a job that is posted wakes a worker if one sleeps and none searches. A job
 //                       that is woken, and one that gives way, run right after the turn that runs
 //                       and wake nobody; those that wait behind them do, when that turn begins.
