@@ -5,7 +5,8 @@
 namespace rondo::actor::detail {
 
 std::optional<clock::duration> restart_limit::next(time_point now) {
-    while (!recent_.empty() && now - recent_.front() >= allowed_.within) recent_.pop_front();
+    auto const is_over = [&](time_point restart) { return now - restart >= allowed_.within; };
+    recent_.erase(recent_.begin(), std::ranges::find_if_not(recent_, is_over));
     if (recent_.size() >= allowed_.at_most) return std::nullopt;
 
     clock::duration delay = std::min(allowed_.delay, allowed_.longest_delay);

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <chrono>
-#include <deque>
 #include <optional>
+#include <vector>
 
 #include "rondo/core/policy.hpp"
 
@@ -29,7 +29,8 @@ class restart_limit {
 
   private:
     restarts allowed_;
-    std::deque<time_point> recent_;  // within the span, the oldest first
+    // Within the span, the oldest first; no memory before the first failure.
+    std::vector<time_point> recent_;
 };
 
 }  // namespace detail

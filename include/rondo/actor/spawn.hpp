@@ -39,6 +39,7 @@
 #include "rondo/actor/detail/shared_fate.hpp"
 #include "rondo/actor/message.hpp"
 #include "rondo/actor/restarts.hpp"
+#include "rondo/core/detail/frame_memory.hpp"
 #include "rondo/core/executor.hpp"
 #include "rondo/core/spawn.hpp"
 #include "rondo/core/task.hpp"
@@ -114,19 +115,20 @@ class life {
           make_(std::move(make)),
           options_(std::move(chosen)) {}
 
-    task<ended> lead() {
+    // What is spawned.
+    static task<ended> lead(life it) {
         environment const& here = co_await this_environment();
-        restart_limit limit{options_.restarts};
+        restart_limit limit{it.options_.restarts};
         for (;;) {
             std::exception_ptr failure;
             std::optional<cancellation_token> generation;
             bool replaced = false;
-            if (options_.fate) generation = options_.fate->generation();
+            if (it.options_.fate) generation = it.options_.fate->generation();
             try {
                 if (generation) {
-                    replaced = co_await receive_until_replaced(*generation);
+                    replaced = co_await it.receive_until_replaced(*generation);
                 } else {
-                    co_await receive_all();
+                    co_await it.receive_all();
                 }
             } catch (...) {
                 failure = std::current_exception();
@@ -135,12 +137,12 @@ class life {
             if (replaced) delay = clock::duration{0};
             if (failure) {
                 delay = limit.next(here.timers().now());
-                if (delay && generation) options_.fate->end(*generation);
-                report(failure, delay ? after_failure::begins_again : after_failure::gives_up,
-                       *here.where);
+                if (delay && generation) it.options_.fate->end(*generation);
+                it.report(failure, delay ? after_failure::begins_again : after_failure::gives_up,
+                          *here.where);
             }
-            if (!delay) co_return end(std::move(failure));
-            inbox_->count_restart();
+            if (!delay) co_return it.end(std::move(failure));
+            it.inbox_->count_restart();
             co_await sleep_for(*delay);
         }
     }
@@ -192,11 +194,6 @@ class life {
     Make make_;
     options options_;
 };
-
-template <class Life>
-task<ended> lead(Life l) {
-    co_return co_await l.lead();
-}
 
 }  // namespace detail
 
@@ -252,12 +249,14 @@ template <behaviour A, class Make>
 spawned<A> spawn(executor& where, Make make, options chosen = {}, stop_token parent = {}) {
     auto ends = mpsc::channel<typename address_of<A>::any_letter>(chosen.mailbox);
     using letters = decltype(ends.receiver);
-    auto in = std::make_shared<detail::inbox<letters>>(std::move(ends.receiver));
+    using life = detail::life<A, Make, letters>;
+    auto in = std::allocate_shared<detail::inbox<letters>>(rondo::detail::frame_memory<void>{},
+                                                           std::move(ends.receiver));
     address_of<A> self{std::move(ends.sender)};
-    detail::life<A, Make, letters> l{in, self, std::move(make), std::move(chosen)};
-    std::weak_ptr<detail::inbox_base> const seen = in;
-    in.reset();
-    return {std::move(self), handle{seen, rondo::spawn(where, detail::lead(std::move(l)), parent)}};
+    std::weak_ptr<detail::inbox_base> seen = in;
+    life its{std::move(in), self, std::move(make), std::move(chosen)};
+    return {std::move(self),
+            handle{std::move(seen), rondo::spawn(where, life::lead(std::move(its)), parent)}};
 }
 
 template <behaviour A>

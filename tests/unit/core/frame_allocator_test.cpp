@@ -10,6 +10,8 @@
 #include <thread>
 #include <vector>
 
+#include "rondo/core/detail/recycled.hpp"
+
 namespace {
 
 using rondo::allocate_frame;
@@ -42,6 +44,24 @@ std::vector<void*> allocate(std::size_t count, std::size_t size) {
 
 void deallocate(std::vector<void*> const& blocks, std::size_t size) {
     for (void* const block : blocks) deallocate_frame(block, size);
+}
+
+struct alignas(128) wide : rondo::detail::recycled {
+    std::byte bytes[200];
+};
+
+TEST(FrameAllocator, AnObjectOfExtendedAlignmentIsRecycledToo) {
+    on_a_new_thread([] {
+        auto* const one = new wide;
+        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(one) % alignof(wide), 0U);
+        std::memset(one->bytes, 1, sizeof one->bytes);
+        delete one;
+        EXPECT_EQ(this_thread_frame_stats().cached_blocks, recycling() ? 1U : 0U);
+        auto* const other = new wide;
+        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(other) % alignof(wide), 0U);
+        EXPECT_EQ(this_thread_frame_stats().cached_blocks, 0U);
+        delete other;
+    });
 }
 
 TEST(FrameAllocator, BlocksAreUsableAlignedAndDistinct) {

@@ -16,9 +16,11 @@
 #include <memory>
 #include <utility>
 
-#include "rondo/asio/detail/frame_memory.hpp"
+#include "rondo/core/detail/frame_memory.hpp"
 
 namespace rondo::asio::detail {
+
+using rondo::detail::frame_memory;
 
 template <class Handler>
 class associated {

@@ -12,14 +12,16 @@
 #include <tuple>
 #include <utility>
 
-#include "rondo/asio/detail/frame_memory.hpp"
 #include "rondo/asio/detail/io_outcome.hpp"
 #include "rondo/asio/detail/operation_memory.hpp"
 #include "rondo/asio/detail/owner.hpp"
 #include "rondo/asio/detail/recycled_signal.hpp"
+#include "rondo/core/detail/frame_memory.hpp"
 #include "rondo/core/detail/remote_wait.hpp"
 
 namespace rondo::asio::detail {
+
+using rondo::detail::frame_memory;
 
 // What an asynchronous function was called with.
 template <class Initiation, class... Given>

@@ -7,7 +7,7 @@
 
 #include "rondo/core/frame_allocator.hpp"
 
-namespace rondo::asio::detail {
+namespace rondo::detail {
 
 template <class T>
 struct frame_memory {
@@ -27,4 +27,4 @@ struct frame_memory {
     friend bool operator==(frame_memory const&, frame_memory const&) = default;
 };
 
-}  // namespace rondo::asio::detail
+}  // namespace rondo::detail
