@@ -11,10 +11,13 @@ namespace rondo::actor {
 
 // By default never: the first failure is the end.
 struct restarts {
-    unsigned at_most = 0;  // in any span of `within`
+    // So many in any span of `within`; with the next failure in it the actor gives up.
+    unsigned at_most = 0;
     clock::duration within = std::chrono::minutes{1};
-    clock::duration delay{0};  // before the first; each further one in
-    clock::duration longest_delay = std::chrono::seconds{30};  // the span waits twice as long
+    // Before the first restart in that span; before each further one twice as long as before the
+    // last, up to the longest.
+    clock::duration delay{0};
+    clock::duration longest_delay = std::chrono::seconds{30};
 };
 
 namespace detail {

@@ -4,7 +4,7 @@
 //       auto permit = co_await limit.acquire();             // throws when it is cancelled
 //       auto maybe = co_await limit.acquire_for(1, 10ms);   // does not throw: a value
 //   }
-//   limit.acquire()([](std::exception_ptr, rondo::asio::granted<permit>) { ... });
+//   limit.acquire()([](std::exception_ptr, rondo::asio::granted<semaphore::acquired>) { ... });
 //
 // Including this header is all it takes: wait<Op> and bounded_wait<Op> are then awaited as they
 // are inside boost::asio::awaitable<>, and called with any completion token.

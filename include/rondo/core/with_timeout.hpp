@@ -1,7 +1,7 @@
 // with_timeout.hpp: a task that is stopped by a deadline or a token, and says so with a value.
 //
 //   std::expected<page, wait_error> p = co_await with_timeout(fetch(url), 2s);
-//   std::expected<page, wait_error> p = co_await with_stop(fetch(url), token);
+//   and with_deadline(fetch(url), moment), with_stop(fetch(url), token); in a task only
 //
 // Guarantee      the result comes when the task has ended. If it completed, its value (or
 //                exception), even when the deadline passed meanwhile. If it was stopped by the

@@ -2,7 +2,7 @@
 //
 //   fair::scheduler<request, std::string> queue{{{.max_global = 10'000, .quantum = 4}}};
 //   auto accepted = queue.enqueue("acme", request, {.cost = 3, .deadline = in_a_second});
-//   while (auto next = co_await queue.dequeue()) serve(next->tenant, next->payload);
+//   auto next = co_await queue.dequeue();                 // expected<task, dequeue_error>
 //
 // Guarantee      share: over any stretch of the order in which tasks are delivered, the cost that
 //                was delivered of two tenants that had tasks queued all the time, divided by their

@@ -13,8 +13,9 @@
 // Safety         a response is scanned as strictly as a request; a hostile one ends the call with
 //                an error. 1xx are skipped, but for 101.
 // Errors         say whose fault it is and whether the request may be sent again elsewhere: yes, if
-//                no connection could be made, or if one that was used before was closed without a
-//                byte of a response to a request that is idempotent.
+//                no connection could be made, if it was closed before a byte of the request was
+//                sent, or if one that was used before was closed without a byte of a response to a
+//                request that is idempotent.
 // Both at once   what is sent and what is read may be up to two tasks of the same worker.
 // Timeouts       of connecting, of the response's head from the end of the request, between two
 //                pieces. Precise to an eighth of the shortest, or half a second.

@@ -1,7 +1,7 @@
 // server.hpp: accepts connections and has their requests answered by a coroutine.
 //
 //   runtime rt;
-//   http::server server{rt, {.listen = {{address, 8080}}}, hello};
+//   http::server server{rt, {.listen = {{tcp::endpoint{address, 8080}}}}, hello};
 //   auto started = server.start();                       // bound, listening
 //   ...
 //   server.blocking_stop(10s);

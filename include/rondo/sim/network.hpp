@@ -3,8 +3,7 @@
 //   sim::world w{{.seed = 7}};
 //   sim::network net{w, {.most_delay = 30ms, .loss = 0.1, .duplication = 0.05}};
 //   sim::node server{w, net, 1, serve};        // node.hpp
-//   net.cut(1, 2);                             // nothing from 1 reaches 2; the other way still
-//   works
+//   net.cut(1, 2);                             // nothing from 1 reaches 2; 2 still reaches 1
 //
 // What runs on a node sends and receives through datagram_socket (core/datagram.hpp), as over UDP.
 //
