@@ -1,11 +1,12 @@
 // Channels when there is no memory: a send that throws has sent nothing, and everything goes on
 // when there is some again.
 //
-// The values are over-aligned, so that the blocks they are in come from the system each time, and
-// the system is this program: its operator new for over-aligned memory fails on demand. Not
-// under sanitizers, which bring an operator new of their own.
+// The values are larger than what is recycled, so that the blocks they are in come from the system
+// each time, and the system is this program: on demand its operator new has nothing of that size.
+// Not under sanitizers, which bring an operator new of their own.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdlib>
 #include <new>
@@ -19,25 +20,25 @@
 
 namespace {
 
+struct large {
+    int number;
+    std::array<std::byte, 4096> rest{};
+};
+
 bool exhausted = false;
 
 }  // namespace
 
-void* operator new(std::size_t size, std::align_val_t alignment) {
-    auto const to = static_cast<std::size_t>(alignment);
-    void* const memory = exhausted ? nullptr : std::aligned_alloc(to, (size + to - 1) / to * to);
+void* operator new(std::size_t size) {
+    void* const memory = exhausted && size >= sizeof(large) ? nullptr : std::malloc(size);
     if (memory == nullptr) throw std::bad_alloc{};
     return memory;
 }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace rondo {
 namespace {
-
-struct alignas(64) wide {
-    int number;
-};
 
 // While it lives there is no memory.
 class exhaustion {
@@ -49,7 +50,7 @@ class exhaustion {
 };
 
 TEST(ChannelMemory, AnUnboundedSendThatFindsNoneHasSentNothing) {
-    auto [tx, rx] = mpsc::unbounded<wide>();
+    auto [tx, rx] = mpsc::unbounded<large>();
     int sent = 0;
     {
         exhaustion const now;
@@ -69,7 +70,7 @@ TEST(ChannelMemory, AnUnboundedSendThatFindsNoneHasSentNothing) {
 }
 
 TEST(ChannelMemory, ABoundedSendThatFindsNoneGivesItsRoomBackAndAPermitStaysGood) {
-    auto [tx, rx] = mpsc::channel<wide>(100);
+    auto [tx, rx] = mpsc::channel<large>(100);
     int sent = 0;
     auto room = tx.try_reserve();
     {
@@ -90,7 +91,7 @@ TEST(ChannelMemory, ABoundedSendThatFindsNoneGivesItsRoomBackAndAPermitStaysGood
 }
 
 TEST(ChannelMemory, ABroadcastThatFindsNoneHasSentNothing) {
-    auto [tx, rx] = broadcast::channel<wide>(2);
+    auto [tx, rx] = broadcast::channel<large>(2);
     EXPECT_EQ(tx.send({1}), 1U);
     {
         exhaustion const now;
@@ -103,8 +104,8 @@ TEST(ChannelMemory, ABroadcastThatFindsNoneHasSentNothing) {
 
 TEST(ChannelMemory, AChannelThatFindsNoneIsNotMade) {
     exhaustion const now;
-    EXPECT_THROW((void)mpsc::unbounded<wide>(), std::bad_alloc);
-    EXPECT_THROW((void)mpsc::channel<wide>(1), std::bad_alloc);
+    EXPECT_THROW((void)mpsc::unbounded<large>(), std::bad_alloc);
+    EXPECT_THROW((void)mpsc::channel<large>(1), std::bad_alloc);
 }
 
 }  // namespace
