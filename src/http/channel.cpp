@@ -64,7 +64,7 @@ ssize_t send_part_of_file(int socket, int file, off_t* at, std::size_t length) n
     ssize_t const n = ::sendfile(socket, file, at, length);
     int const why = errno;
     bool const is_ours = sigismember(&before, SIGPIPE) == 0;  // else it may be somebody else's
-    if (n < 0 && why == EPIPE && is_ours) {
+    if (is_ours) {  // also when a part was sent before the end was noticed
         timespec const at_once{};
         (void)::sigtimedwait(&broken_pipe, nullptr, &at_once);
     }
