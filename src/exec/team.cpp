@@ -4,17 +4,17 @@
 //   outside    the intake                              the worker's inbox, and unpark()
 //   in a turn  posted: the worker's own queue          on that worker: its local list
 //              woken: next on that worker
-//              gives way, or has waited for the end
-//              of this one: the back of its own queue
+//              gives way, or was joining a handle:
+//              the back of its own queue
 //   taken by   its worker; a thief, half of the own    its worker
 //              queue at a time; from the intake any
 //              worker, with a share of the others
 //
 // Invariants
-//   I1  a sleeper, and a job that any worker may run, imply a searcher; or that the job is next_,
-//       or the only one in the own queue, of a worker that is between two turns. Whoever posts one
-//       looks for sleepers (intake.cpp, I1 and I2), and so does a worker that begins a turn with
-//       others waiting in its queue: next_ and give_way() need not.
+//   I1  a sleeper, and a job that any worker may run, imply a searcher; or that the job is next_
+//       of a worker, or has given way in its turn and is the only one in the own queue. Whoever
+//       posts one looks for sleepers (intake.cpp, I1 and I2), and so does a worker that begins a
+//       turn with others waiting in its queue: next_ and the first that gives way need not.
 //   I2  a letter in the inbox implies that its worker is up, or that its driver was un-parked
 //       since.
 //   I3  a timer and a sleeper imply a keeper, a searcher, or a worker that is up and between two
@@ -369,7 +369,8 @@ void team::wake(job& j) noexcept {
 void team::give_way(job& j) noexcept {
     runner* const r = here();
     if (r == nullptr) return post(j);
-    r->push_last(j);  // and wakes nobody: alone here it runs right after this, else see run_job()
+    if (r->own_.size() != 0) return r->push(j);
+    r->push_last(j);  // and wakes nobody: alone there it runs right after this turn
 }
 
 void team::search_ended() noexcept {

@@ -6,8 +6,8 @@
 // Contract of an executor (runtime workers, run_loop, the simulator, a user's own)
 //   post()    runs the job exactly once, later, never inside post(); any thread may call it.
 //   wake(),   the same, and say why: the job has what it waited for; it is the one that runs, and
-//   give_way()  steps back, or waited for the end of that one. An executor may use that to choose
-//             the order; most do not.
+//   give_way()  steps back, or was joining a handle. An executor may use that to choose the order;
+//             most do not.
 //   running   while it runs a job the executor is current: see executor::scope.
 //   timers()  the clock and timers that belong to this place; always the same service.
 //   An executor outlives what was posted to it and the waits of its tasks.

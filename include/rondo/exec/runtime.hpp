@@ -12,11 +12,11 @@
 // Turns          a task runs until it waits, and gives way when its turn's budget is used up
 //                (core/wait.hpp); a worker looks at I/O, timers and what comes from outside once in
 //                64 turns at least. What a task wakes runs on the same worker as soon as the turn
-//                ends, three times in a row at most, then it queues; who waited for the end of the
-//                task queues at once, since it may have others to join. A turn that does not end
-//                keeps what is pinned to that worker, its I/O, and the task it woke last. So does a
-//                handler of Asio that is not a task's; up to 16 tasks that come from outside
-//                meanwhile may wait for it, as its worker seems to sleep.
+//                ends, three times in a row at most, then it queues; who joins its handle queues
+//                at once, since it may have others to join. A turn that does not end keeps what is
+//                pinned to that worker, its I/O, the task it woke last, and one that was joining.
+//                So does a handler of Asio that is not a task's; up to 16 tasks that come from
+//                outside meanwhile may wait for it, as its worker seems to sleep.
 // I/O            each worker runs an io_context, which context() gives: objects made with it belong
 //                to that worker. Their operations are awaited with rondo/asio/use_task.hpp.
 // Timers         sleeps and deadlines: one queue for all workers, rounded up to 1 ms;

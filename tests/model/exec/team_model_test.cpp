@@ -199,6 +199,34 @@ TEST(TeamModel, AJobThatGivesWayToALongOneIsStolen) {
         3);
 }
 
+// One of them may have to wait for the turn in which they gave way, but not both.
+TEST(TeamModel, OfTwoJobsThatGiveWayInALongTurnOneIsStolen) {
+    EXPECT_HOLDS(
+        [] {
+            parker done;
+            parker again;
+            parker asleep;
+            doing before{[&] { asleep.unpark(); }};
+            crowd c{2};
+            doing one{[&] { again.unpark(); }};
+            doing two{[&] { again.unpark(); }};
+            doing long_one{[&] {
+                c->give_way(one);
+                c->give_way(two);
+                again.park();
+                done.unpark();
+            }};
+            c.start();
+            c.worker(1).post(before);
+            asleep.park();  // both workers have been up, and one at least sleeps again
+            c->post(long_one);
+            done.park();
+            c.end();
+            RONDO_CHECK_EXPECT(one.runs() == 1 && two.runs() == 1);
+        },
+        3);
+}
+
 TEST(TeamModel, APinnedJobFromOutsideWakesItsWorker) {
     EXPECT_HOLDS(
         [] {

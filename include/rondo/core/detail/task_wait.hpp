@@ -24,7 +24,7 @@ constexpr task_trace::activity activity_of() noexcept {
 // patient: that what woke it is likely to be followed by more of what it will wait for.
 template <class Op>
 waker waker_of(flow& f) noexcept {
-    if constexpr (requires { Op::patient; }) {
+    if constexpr (requires { requires Op::patient; }) {
         return f.as_patient_waker();
     } else {
         return f.as_waker();

@@ -8,12 +8,12 @@
 // Order                 a job that is woken by the one that runs goes next on the same worker (it
 //                       has what it needs in its cache), three in a row at most; all others wait
 //                       their turn in the worker's queue, or in the intake when they come from
-//                       outside. So does one that waited for the end of the one that runs: it may
-//                       have more ends to wait for. A worker looks at the intake, at I/O and at
-//                       the clock once in 64 turns, however full its own queue is.
+//                       outside. So does one that was joining a handle: it may have more to join.
+//                       A worker looks at the intake, at I/O and at the clock once in 64 turns,
+//                       however full its own queue is.
 // Waking                a job that is posted wakes a worker if one sleeps and none searches. A job
-//                       that is woken, and one that gives way, run right after the turn that runs
-//                       and wake nobody; those that wait behind them do, when that turn begins.
+//                       that is woken, and one that gives way and finds the queue empty, run right
+//                       after the turn that runs and wake nobody; those that wait behind them do.
 // Time                  all timers are in one queue. One of the workers that sleep keeps the time:
 //                       it sleeps until the next deadline at most. When it has other things to do
 //                       it wakes another one for that.
