@@ -335,7 +335,6 @@ void turnstile::entitle(tenant& t, entitlement const& e) noexcept {
     turns_.reweigh(t, e.weight);
     t.when_full = e.when_full.value_or(limits_.when_full);
     if (t.load() != 0) loads_.raise(t);
-    call_up(t);
 }
 
 void turnstile::close(closing how) noexcept {

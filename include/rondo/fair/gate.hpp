@@ -170,6 +170,7 @@ class gate<Key>::shared final : public detail::turnstile {
         auto fresh = entitled(t);
         change(now(), [&] {
             limit(t);
+            tenants_.for_each([this](node& n) { call_up(n); });  // before anybody comes: I4
             fresh = tenants_.exchange(std::move(fresh));
         });
         entitle_all();

@@ -169,7 +169,7 @@ TEST_F(GateTest, TermsWhoseFunctionThrowsHoldButForTheTenantsThatAreRemembered) 
     t.max_in_flight = 2;
     t.entitlement_of = [](int who) -> entitlement {
         if (who == 2) throw std::runtime_error{"no such tenant"};
-        return {.weight = 8};
+        return {.weight = 64};
     };
     EXPECT_THROW(g.reconfigure(t), std::runtime_error);
     EXPECT_EQ(g.stats().max_in_flight, 2U);
@@ -179,6 +179,27 @@ TEST_F(GateTest, TermsWhoseFunctionThrowsHoldButForTheTenantsThatAreRemembered) 
     EXPECT_NEAR(static_cast<double>(std::count(order.begin(), order.begin() + 50, 1)), 40, 5);
     t.entitlement_of = nullptr;  // and all is well with terms that do not throw
     EXPECT_NO_THROW(g.reconfigure(t));
+    g.close();
+    loop.run_ready();
+}
+
+TEST_F(GateTest, RaisedLimitsLetInWhoWaitsThoughTheFunctionThrows) {
+    gate_config<int> c = at_the_loop(places(4));
+    c.max_in_flight_per_tenant = 1;
+    door g{std::move(c)};
+    auto mine = line(g, 1, 3);
+    EXPECT_TRUE(mine[1].waits());
+    gate_terms<int> more;
+    more.max_in_flight = 4;
+    bool overtaken = false;
+    more.entitlement_of = [&](int) -> entitlement {  // it is asked without the lock
+        overtaken = g.stats().in_flight < 3;
+        throw std::runtime_error{"no such tenant"};
+    };
+    EXPECT_THROW(g.reconfigure(more), std::runtime_error);
+    EXPECT_FALSE(overtaken);
+    loop.run_ready();
+    EXPECT_TRUE(mine[2].in());
     g.close();
     loop.run_ready();
 }

@@ -95,8 +95,9 @@ class turnstile : public wait_queue {
     // Holds the tenant for the caller, and decides about it if that takes no line.
     fate arrive(caller& c, tenant& t) noexcept;
     void limit(gate_limits const& l) noexcept;
-    // What it is entitled to, or a limit, may be another.
     void entitle(tenant& t, entitlement const& e) noexcept;
+    // Those held back go on to wait for their turn, as far as the tenant's limit allows.
+    void call_up(tenant& t) noexcept;
     std::size_t known() const noexcept { return known_; }
     static void hold(tenant& t) noexcept { turns::hold(t); }
     void let_go(tenant& t) noexcept { turns_.let_go(t); }
@@ -133,8 +134,6 @@ class turnstile : public wait_queue {
     bool displace(tenant& t) noexcept;
     void take_out(caller& c) noexcept;
     void cast_out(caller& c) noexcept;
-    // Those held back go on to wait for their turn, as far as the tenant's limit allows.
-    void call_up(tenant& t) noexcept;
     void admit(caller& c) noexcept;
     void put_place_back() noexcept;
     void account(tenant& t, std::uint64_t cost) noexcept;
