@@ -176,9 +176,9 @@ fair::gate_terms<std::string> admission::terms_of(admission_settings const& s) {
     for (auto const& [name, weight] : s.weights) {
         t.tenants.emplace_back(name, fair::entitlement{.weight = weight});
     }
-    t.entitlement_of = [weight = s.default_weight](std::string const&) {
-        return fair::entitlement{.weight = weight};
-    };
+    fair::entitlement const usual{.weight = s.default_weight};
+    fair::detail::require(fair::validate(usual));
+    t.entitlement_of = [usual](std::string const&) { return usual; };
     return t;
 }
 

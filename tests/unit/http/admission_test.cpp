@@ -8,6 +8,7 @@
 #include <chrono>
 #include <expected>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
@@ -206,6 +207,18 @@ TEST_F(AdmissionByHand, SlowRequestsPayForTheTimeTheyTake) {
     EXPECT_LE(slow_ones, 4U);  // of 30 turns: it takes ten times as long
     a.reconfigure(room_for(100));
     loop.run_ready();
+}
+
+TEST_F(AdmissionByHand, SettingsThatCannotBeChangeNothing) {
+    admission a{room_for(1), 1, 8, &loop.timers()};
+    caller in;
+    come(a, in, "zeta");
+    EXPECT_TRUE(in.in());
+    auto s = room_for(7);
+    s.default_weight = 0;
+    EXPECT_THROW(a.reconfigure(s), std::invalid_argument);
+    EXPECT_EQ(a.stats().max_in_flight, 1U);
+    in.got.reset();
 }
 
 TEST_F(AdmissionByHand, WithoutTurnsItIsFirstInFirstOut) {
