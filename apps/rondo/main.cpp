@@ -7,7 +7,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -211,7 +210,9 @@ int run(std::string const& file) {
         print(loaded.error(), file);
         return exit_bad_config;
     }
-    sigset_t const signals = block_signals({SIGTERM, SIGINT, SIGHUP});
+    // An operator who asks to drain is not a second signal: that would end the process at once.
+    constexpr int drain_asked = SIGUSR1;
+    sigset_t const signals = block_signals({SIGTERM, SIGINT, SIGHUP, drain_asked});
     auto const log = make_log(loaded->log);
     auto const made = gateway::prepare(*std::move(loaded), log);
     if (!made) {
@@ -219,12 +220,8 @@ int run(std::string const& file) {
         return exit_bad_config;
     }
     gateway& running = **made;
-    // Once: a second signal would end it at once, which is not what a second operator asks for.
-    std::atomic<bool> drains{false};
-    auto const drain = [&drains] {
-        if (!drains.exchange(true)) ::kill(::getpid(), SIGTERM);
-    };
-    running.obey({.reload = [&] { return reload(running, file, *log); }, .drain = drain});
+    running.obey({.reload = [&] { return reload(running, file, *log); },
+                  .drain = [] { ::kill(::getpid(), drain_asked); }});
     auto const started = running.start();
     if (!started) {
         log->error("{}", started.error());
@@ -236,9 +233,11 @@ int run(std::string const& file) {
         log->info("{}: loading {}", strsignal(signal), file);
         (void)reload(running, file, *log);
     }
-    log->info("{}: stopping; a second signal exits at once", strsignal(signal));
+    log->info("{}: stopping; a second signal exits at once",
+              signal == drain_asked ? "asked to drain" : strsignal(signal));
     // From here on a signal does what it does by default: it ends the process.
     std::signal(SIGHUP, SIG_IGN);
+    std::signal(drain_asked, SIG_IGN);
     pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
     std::size_t const cut = running.stop();
     if (cut != 0) log->warn("the grace is over: {} requests were cut off", cut);

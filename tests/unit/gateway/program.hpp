@@ -53,6 +53,14 @@ class program {
     std::string url(std::string_view path) const {
         return "http://127.0.0.1:" + std::to_string(port_) + std::string{path};
     }
+    // Where operators look, if [admin] has one: 127.0.0.1:1234
+    std::string admin() {
+        std::string const look = "operators look at http://";
+        (void)process_.read_until(look);
+        std::string const said = process_.read_until("/\n");
+        std::size_t const from = said.find(look) + look.size();
+        return said.substr(from, said.find('/', from) - from);
+    }
     test::child_process& process() noexcept { return process_; }
 
   private:

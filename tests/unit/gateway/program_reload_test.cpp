@@ -103,10 +103,7 @@ TEST(Program, KeepsItsConfigurationIfTheNewOneIsBadAndSaysSo) {
     std::string const admin = "[admin]\nlisten = '127.0.0.1:0'\n";
     program p{in, admin + forwarding_to(one.address())};
     std::string const file = (in.path() / "rondo.toml").string();
-    (void)p.process().read_until("operators look at http://");
-    std::string const all = p.process().read_until("/\n");
-    std::size_t const from = all.find("operators look at http://") + 25;
-    std::string const at = all.substr(from, all.find('/', from) - from);
+    std::string const at = p.admin();
 
     ended const fine = rondo({"reload", "-c", file, "--admin", at});
     EXPECT_EQ(fine.status, 0) << fine.said;
@@ -152,9 +149,7 @@ TEST(Program, DrainsOnceHoweverOftenItIsAskedTo) {
     held_upstream up;
     scratch_directory in;
     program p{in, "[admin]\nlisten = '127.0.0.1:0'\n" + forwarding_to(up.address())};
-    std::string const all = p.process().read_until("/\n");
-    std::size_t const from = all.find("operators look at ") + 18;
-    std::string const at = all.substr(from, all.find("/\n", from) - from);
+    std::string const at = p.admin();
     wire w = wire::to(p.port());
     w.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
     up.await_request();
@@ -168,13 +163,28 @@ TEST(Program, DrainsOnceHoweverOftenItIsAskedTo) {
     EXPECT_EQ(p.process().wait(), 0) << p.process().said();
 }
 
+// As when an operator looks on while systemd ends it.
+TEST(Program, IsNotCutShortByWhoAsksItToDrainAfterASignal) {
+    held_upstream up;
+    scratch_directory in;
+    program p{in, "[admin]\nlisten = '127.0.0.1:0'\n" + forwarding_to(up.address())};
+    std::string const at = p.admin();
+    wire w = wire::to(p.port());
+    w.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    up.await_request();
+    p.process().signal(SIGTERM);
+    (void)p.process().read_until("stopping");
+    EXPECT_EQ(curl({"-X", "POST", "-H", "X-Rondo-Command: 1", at + "/drain"}).said, "draining\n");
+    up.let_go(1);
+    EXPECT_TRUE(w.read_message().ends_with("ok"));
+    EXPECT_EQ(p.process().wait(), 0) << p.process().said();
+}
+
 TEST(Program, IsNotReadyWhileItDrains) {
     scripted_server up{[](wire& w) { (void)w.read_to_end(); }};
     scratch_directory in;
     program p{in, "[admin]\nlisten = '127.0.0.1:0'\n" + forwarding_to(up.address())};
-    std::string const all = p.process().read_until("/\n");
-    std::size_t const from = all.find("operators look at ") + 18;
-    std::string const at = all.substr(from, all.find("/\n", from) - from);
+    std::string const at = p.admin();
     wire w = wire::to(p.port());
     w.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
     while (up.accepted() == 0) std::this_thread::yield();
