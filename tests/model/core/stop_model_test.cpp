@@ -80,6 +80,24 @@ TEST(StopModel, RemovingOneHookDoesNotDisturbTheOthers) {
     });
 }
 
+// I5: the word is free for a hook again only when the list is empty.
+TEST(StopModel, AHookThatComesWhileOthersLeaveIsCalled) {
+    EXPECT_HOLDS([] {
+        stop_source source;
+        counting_hook first, second, third;
+        RONDO_CHECK_EXPECT(source.token().add(first));
+        RONDO_CHECK_EXPECT(source.token().add(second));
+        thread leaves{[&] {
+            source.token().remove(first);
+            source.token().remove(second);
+        }};
+        RONDO_CHECK_EXPECT(source.token().add(third));
+        leaves.join();
+        source.request_stop();
+        RONDO_CHECK_EXPECT(third.calls() == 1 && first.calls() == 0 && second.calls() == 0);
+    });
+}
+
 TEST(StopModel, OfTwoThatRequestOneIsFirstAndItsHooksRunOnce) {
     EXPECT_HOLDS([] {
         stop_source source;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -55,6 +56,24 @@ TEST(TokenRing, LossAloneMakesNoNewTokens) {
         r.start_all();
         r.run_for(60s);
         EXPECT_EQ(r.generations.size(), 1U);
+        EXPECT_EQ(r.violation, "");
+    }
+}
+
+// For longer than one offer of the token waits for an answer, and not so long that anybody is missed.
+TEST(TokenRing, ATokenIsOfferedUntilTheNextMemberHasIt) {
+    std::array<sim::host, 1> const one{2};
+    std::array<sim::host, 2> const rest{1, 3};
+    for (std::uint64_t const seed : sim::seeds(5)) {
+        SCOPED_TRACE("RONDO_SEED=" + std::to_string(seed));
+        robots r{seed, 3, {}};
+        r.start_all();
+        ASSERT_TRUE(r.turns_within(5s));
+        r.net().partition(one, rest);
+        r.run_for(1s);
+        r.net().heal();
+        EXPECT_TRUE(r.turns_within(5s));
+        EXPECT_EQ(r.generations.size(), 1U) << "none was lost, so none is made again";
         EXPECT_EQ(r.violation, "");
     }
 }
