@@ -52,7 +52,7 @@ void mpsc_end::reach() noexcept {
 }
 
 bool mpsc_base::grant(waiter&) noexcept {
-    // relaxed: it changes under the lock while somebody waits
+    // relaxed: under the lock, as is every store but that of `gone`, after which nobody comes here
     if (receiver_.load(std::memory_order_relaxed) != waits) {
         receiver_.store(waits);  // seq_cst: I1
     }
