@@ -12,6 +12,7 @@
 #include "config_admission.hpp"
 #include "config_reader.hpp"
 #include "rondo/http/detail/descriptor.hpp"
+#include "rondo/http/detail/path_readings.hpp"
 #include "rondo/http/files.hpp"
 #include "routes.hpp"
 
@@ -79,6 +80,13 @@ forward_to read_forward(config_reader& r, toml::node const& n) {
     return f;
 }
 
+// That every backend reads as it is written.
+bool is_plain(std::string_view uri) {
+    if (uri.find_first_of("?#*% \\") != std::string_view::npos) return false;
+    return http::detail::in_all_readings(
+               uri, [uri](std::string_view read) { return read == uri; }) == true;
+}
+
 void read_uri(config_reader& r, toml::node const& n, route& to) {
     auto const uri = r.text(n, "uri");
     to.uri.clear();  // a wrong one is compared with no other
@@ -86,7 +94,7 @@ void read_uri(config_reader& r, toml::node const& n, route& to) {
     if (!uri->starts_with('/')) {
         r.report(n, fmt::format("'uri' is \"{}\"", *uri),
                  fmt::format("a path begins with '/': \"/{}\"", *uri));
-    } else if (uri->find_first_of("?#*% \\") != std::string::npos || plain_path(*uri) != *uri) {
+    } else if (!is_plain(*uri)) {
         r.report(n, fmt::format("'uri' is \"{}\"", *uri),
                  "it is a plain path: it has everything below it, without a pattern");
     } else {

@@ -16,10 +16,10 @@ using net::ip::tcp;
 
 namespace {
 
-task<void> no_route(http::exchange* x) {
-    x->answer().status(404);
+task<void> refuse(http::exchange* x, int status, std::string_view why) {
+    x->answer().status(status);
     x->answer().add("content-type", "text/plain; charset=utf-8");
-    (void)co_await x->send("Not Found\n");
+    (void)co_await x->send(why);
 }
 
 bool same_upstream_times(timeouts const& a, timeouts const& b) noexcept {
@@ -150,16 +150,13 @@ task<void> route_table::answer_and_log(route_table const* by, http::exchange* x)
 
 task<void> route_table::answer(http::exchange* x, http::admission::visit* note) const {
     std::string_view const target = x->head().path;
-    std::string_view path = target.substr(0, target.find('?'));
-    std::string plain;
-    if (may_be_spelled_otherwise(path)) path = plain = plain_path(path);
-    for (route const& r : routes_) {
-        if (!matches(r.uri, path)) continue;
-        task<void> inner = r.files != nullptr ? r.files->answer(x) : r.proxy->answer(x);
-        if (through_.turns == nullptr || !r.takes_turns) return inner;
-        return through_.turns->answer(x, std::move(inner), r.uri, note);
-    }
-    return no_route(x);
+    auto const at = route_of(target.substr(0, target.find('?')), routes_);
+    if (!at) return refuse(x, 400, "the path could be read as that of two routes\n");
+    if (*at == routes_.size()) return refuse(x, 404, "Not Found\n");
+    route const& r = routes_[*at];
+    task<void> inner = r.files != nullptr ? r.files->answer(x) : r.proxy->answer(x);
+    if (through_.turns == nullptr || !r.takes_turns) return inner;
+    return through_.turns->answer(x, std::move(inner), r.uri, note);
 }
 
 std::shared_ptr<net::ssl::context> route_table::tls() const noexcept {

@@ -1,34 +1,36 @@
 // routes.hpp: which route a path belongs to.
 //
-// A path can be spelled in many ways: with escapes, dot segments, slashes in a row. Most backends
-// take them for the same, so a route, and the turns that its requests take, must not be got around
-// by another spelling: routes are compared with the path in its plain form.
+// A path can be spelled in many ways, and backends do not agree on what is the same: for some
+// /slow/../free is /free, for others it is below /slow. It goes on as it was spelled, so a route,
+// and the turns that its requests take, could be got around by a spelling that we read in one way
+// and the backend in another. Hence a path has a route only if it is the same in all readings.
 #pragma once
 
-#include <string>
+#include <cstddef>
+#include <optional>
+#include <ranges>
 #include <string_view>
+
+#include "rondo/http/detail/path_readings.hpp"
 
 namespace rondo::gateway {
 
 // By segment: "/api" has "/api" and "/api/x", not "/apix"; "/api/" has what is below it, not
-// "/api" itself. `path` is in its plain form, without a query.
+// "/api" itself. `path` is one reading, without a query.
 constexpr bool matches(std::string_view uri, std::string_view path) noexcept {
     if (!path.starts_with(uri)) return false;
     return path.size() == uri.size() || uri.ends_with('/') || path[uri.size()] == '/';
 }
 
-// Whether it may be another spelling of a path; of nearly all that clients send it is not.
-constexpr bool may_be_spelled_otherwise(std::string_view path) noexcept {
-    char before = '\0';
-    for (char const c : path) {
-        if (c == '%' || c == '\\' || (before == '/' && (c == '/' || c == '.'))) return true;
-        before = c;
-    }
-    return false;
+// The first of the routes that matches, as its index; their number if there is none. Nothing if it
+// depends on how the path is read. Does not allocate for a path that can be read in one way only.
+template <std::ranges::random_access_range Routes>
+std::optional<std::size_t> route_of(std::string_view path, Routes const& all) {
+    return http::detail::in_all_readings(path, [&all](std::string_view read) {
+        std::size_t i = 0;
+        while (i < all.size() && !matches(all[i].uri, read)) ++i;
+        return i;
+    });
 }
-
-// What it is for who decodes its escapes, once, takes a backslash for a slash and slashes in a row
-// for one, and follows dot segments.
-std::string plain_path(std::string_view path);
 
 }  // namespace rondo::gateway

@@ -102,6 +102,21 @@ TEST(AccessLogOfGateway, HasTheStatusOfAnAnswerThatNoBackendGave) {
     EXPECT_EQ(number_in(line_of(log, "/gone"), "status"), 0) << log;
 }
 
+TEST(AccessLogOfGateway, HasThePathThatCouldBeReadAsTwo) {
+    testing::internal::CaptureStdout();
+    {
+        scripted_server up{[](wire& w) { (void)w.read_to_end(); }};
+        running r{logging +
+                  "[[server]]\nlisten = '127.0.0.1:0'\nmatch = [ { uri = '/a', forward = " +
+                  quoted(up) + " } ]\n"};
+        EXPECT_EQ(status_of(r.ask("/a/../b")), "400");
+        EXPECT_EQ(status_of(r.ask("/b/../c")), "404");
+    }
+    std::string const log = testing::internal::GetCapturedStdout();
+    EXPECT_EQ(number_in(line_of(log, "/a/../b"), "status"), 400) << log;
+    EXPECT_EQ(number_in(line_of(log, "/b/../c"), "status"), 404) << log;
+}
+
 TEST(AccessLogOfGateway, HasALineForWhatCouldNotBeUnderstood) {
     testing::internal::CaptureStdout();
     {
