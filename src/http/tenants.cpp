@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "characters.hpp"
+#include "rondo/http/detail/path_readings.hpp"
 #include "rondo/http/message.hpp"
 
 namespace rondo::http {
@@ -125,15 +126,21 @@ std::optional<std::string> of_api_key(fields const& all, tenant_rules const& rul
     return known->second;
 }
 
-std::optional<std::string> of_path(std::string_view path, std::size_t segments) {
-    path = path.substr(0, path.find('?'));
-    if (!path.starts_with('/')) return std::nullopt;
+std::string first_segments(std::string_view path, std::size_t segments) {
     std::size_t end = 0;
     for (std::size_t i = 0; i < segments && end < path.size(); ++i) {
         std::size_t const next = path.find('/', end + 1);
         end = next == std::string_view::npos ? path.size() : next;
     }
     return std::string{path.substr(0, end)};
+}
+
+// By its spelling a client could have a tenant for each, and so as many shares as it likes.
+std::optional<std::string> of_path(std::string_view path, std::size_t segments) {
+    path = path.substr(0, path.find('?'));
+    if (!path.starts_with('/')) return std::nullopt;
+    return detail::in_all_readings(
+        path, [segments](std::string_view read) { return first_segments(read, segments); });
 }
 
 std::optional<std::string> part_of(request_origin const& r, tenant_part const& part,

@@ -14,7 +14,8 @@
 //                              64 bits of an IPv6 address. If both fields are there and do not
 //                              agree, the peer: a proxy that writes one of them may pass the other
 //                              one on as the client sent it
-//                path:N        the first N segments of the path
+//                path:N        the first N segments of the path, decoded; not if servers could
+//                              take others for them, as of //acme, /x/../acme or /acme%2Fx
 //                route         the name of the route that it takes
 //                Several with a + between them make a tuple.
 // Nobody         of whom nothing is known is "-".

@@ -98,6 +98,31 @@ TEST_F(Tenants, PathsAndRoutesNameTenants) {
     EXPECT_EQ(who("192.0.2.1", {}, "/a/b"), "-");
 }
 
+TEST_F(Tenants, APathNamesOneTenantHoweverItIsSpelled) {
+    key({"path:1"});
+    for (std::string_view const path :
+         {"/acme/x", "/%61cme/x", "/acm%65", "/acme//x", "/acme/./x", "/acme/x/../y", "/acme/x%2Fy",
+          "/acme/x\\y%5Cz", "/acme/?x=//../"}) {
+        EXPECT_EQ(who("192.0.2.1", {}, path), "/acme") << path;
+    }
+    EXPECT_EQ(who("192.0.2.1", {}, "/caf%c3%A9/x"), "/caf%c3%a9");
+    key({"path:2"});
+    EXPECT_EQ(who("192.0.2.1", {}, "/acme/%78/./y"), "/acme/x");
+}
+
+TEST_F(Tenants, APathThatCouldBeReadAsThatOfTwoNamesNone) {
+    key({"path:1", "address"});
+    for (std::string_view const path :
+         {"//acme/x", "/./acme/x", "/acme/../x", "/acme/%2e%2E/x", "/acme%2Fx", "/acme\\x",
+          "/acme%5cx", "/x\\..\\acme", "/x/..//%61cme"}) {
+        EXPECT_EQ(who("192.0.2.1", {}, path), "192.0.2.1") << path;
+    }
+    key({"path:1 + address"});
+    EXPECT_EQ(who("192.0.2.1", {}, "//acme/x"), "-");
+    key({"path:2"});
+    EXPECT_EQ(who("192.0.2.1", {}, "/acme//x"), "-");
+}
+
 TEST_F(Tenants, ATupleNeedsAllOfItsPartsAndKeepsThemApart) {
     key({"header:x-tenant + route", "address + route"});
     trust("10.0.0.1");
