@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "rondo/core/assert.hpp"
 #include "rondo/http/detail/file_answer.hpp"
 #include "rondo/http/detail/file_path.hpp"
 #include "rondo/http/detail/http_date.hpp"
@@ -136,6 +137,7 @@ struct files::found {
 
 std::expected<files, std::error_code> files::open(std::filesystem::path const& root,
                                                   files_options o) {
+    RONDO_ASSERT(o.prefix.empty() || o.prefix.starts_with('/'), "a prefix begins with a slash");
     descriptor d{::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)};
     if (!d) return std::unexpected{std::error_code{errno, std::generic_category()}};
     if (o.prefix.ends_with('/')) o.prefix.pop_back();
@@ -176,36 +178,33 @@ std::error_code files::cannot_read(std::string const& name) const {
     return std::make_error_code(std::errc::no_such_file_or_directory);
 }
 
-// What follows the prefix: a path, a query, both or nothing.
-std::optional<std::string_view> files::below_prefix(std::string_view target) const noexcept {
-    if (!target.starts_with(options_.prefix)) return std::nullopt;
-    target.remove_prefix(options_.prefix.size());
-    bool const whole_segment = target.empty() || target.front() == '/' || target.front() == '?';
-    return whole_segment ? std::optional{target} : std::nullopt;
+// The name below the prefix. It is that of a path which has been read, so that how the prefix is
+// spelled does not matter, and ".." cannot lead out of it any more.
+std::optional<std::string> files::below_prefix(std::string_view name) const {
+    if (options_.prefix.empty()) return std::string{name};
+    std::string_view const prefix = std::string_view{options_.prefix}.substr(1);
+    if (name == prefix) return std::string{};
+    if (!name.starts_with(prefix) || name[prefix.size()] != '/') return std::nullopt;
+    return std::string{name.substr(prefix.size() + 1)};
 }
 
 // The file, or the status that says why there is none.
-std::expected<files::found, int> files::look_up(request_head const& asked,
-                                                std::string_view below) const {
-    if (!below.starts_with('/')) {  // the prefix itself
-        found f;
-        f.redirect = options_.prefix + "/";
-        f.redirect += below;
-        return f;
-    }
-    auto path = detail::file_path_of(below);
+std::expected<files::found, int> files::look_up(request_head const& asked) const {
+    auto path = detail::file_path_of(asked.path);
     if (!path) return std::unexpected{400};
+    auto name = below_prefix(path->name);
+    if (!name) return std::unexpected{404};
     if (path->directory) {
-        if (!path->name.empty()) path->name += '/';
-        path->name += options_.index;
+        if (!name->empty()) *name += '/';
+        *name += options_.index;
     }
-    auto f = open_file(path->name, detail::accepts_gzip(asked.fields));
+    auto f = open_file(*name, detail::accepts_gzip(asked.fields));
     if (!f || f->redirect.empty()) return f;
     if (path->directory) return std::unexpected{404};  // the index is a directory
     path->directory = true;
-    f->redirect = options_.prefix + detail::target_of(*path);
-    std::size_t const query = below.find('?');
-    if (query != std::string_view::npos) f->redirect += below.substr(query);
+    f->redirect = detail::target_of(*path);
+    std::size_t const query = asked.path.find('?');
+    if (query != std::string_view::npos) f->redirect += asked.path.substr(query);
     return f;
 }
 
@@ -229,12 +228,7 @@ task<void> files::answer(exchange* x) const {
         co_await send_status(x, 405);
         co_return;
     }
-    auto const below = below_prefix(asked.path);
-    if (!below) {
-        co_await send_not_found(x);
-        co_return;
-    }
-    auto f = look_up(asked, *below);
+    auto f = look_up(asked);
     if (!f) {
         if (f.error() == 404) {
             co_await send_not_found(x);

@@ -7,8 +7,9 @@
 //                RESOLVE_BENEATH, so no spelling of a path and no link leads out. Links inside are
 //                followed. What is neither a file nor a directory is not there.
 // Paths          are decoded once; an encoded slash, NUL and other control characters are refused
-//                with 400, as is what leads above the root. Slashes in a row are one. Names that
-//                begin with a dot are served as others are.
+//                with 400, as is what leads above the root. Slashes in a row are one. So the prefix
+//                is found however it is spelled, and what dot segments lead out of it is not there.
+//                Names that begin with a dot are served as others are.
 // Directories    are answered with their index file; without a slash at the end of the path, with a
 //                redirect to the path with one. There is no listing: 404 without an index.
 // Methods        GET and HEAD; 405 otherwise.
@@ -41,7 +42,8 @@ namespace rondo::http {
 
 struct files_options {
     std::string index = "index.html";
-    std::string prefix = "/";  // of the targets; the rest is the path below the directory
+    // Of the paths, begins with '/', decoded; the rest is the path below the directory.
+    std::string prefix = "/";
     std::optional<std::string> not_found = {};  // the page for what is not there, below the root
 };
 
@@ -60,8 +62,8 @@ class files {
     files(detail::descriptor root, files_options o) noexcept
         : root_(std::move(root)), options_(std::move(o)) {}
 
-    std::optional<std::string_view> below_prefix(std::string_view target) const noexcept;
-    std::expected<found, int> look_up(request_head const& asked, std::string_view below) const;
+    std::optional<std::string> below_prefix(std::string_view name) const;
+    std::expected<found, int> look_up(request_head const& asked) const;
     std::expected<found, int> open_file(std::string const& name, bool take_gzip) const;
     task<void> send_not_found(exchange* x) const;
 

@@ -78,6 +78,26 @@ TEST_F(Site, ServesBelowAPrefix) {
     EXPECT_EQ(status_of(r.ask("/filesx")), "404");
 }
 
+// What the gateway takes for a path of this route is one for the files too.
+TEST_F(Site, ServesBelowAPrefixThatIsSpelledOtherwise) {
+    running r{config(), scratch.path()};
+    for (std::string_view const target :
+         {"/%66iles/a.txt", "/file%73/%61.txt", "/files//a.txt", "/files/./a.txt",
+          "/files/sub/../a.txt", "/files/../files/a.txt", "/%66iles//sub/..//a.txt?x=/../.."}) {
+        EXPECT_EQ(body_of(r.ask(target)), "0123456789") << target;
+    }
+    EXPECT_EQ(body_of(r.ask("/%66iles/")), "<h1>root</h1>");
+    EXPECT_EQ(field_of(r.ask("/%66iles?x=1"), "location"), "/files/?x=1");
+    EXPECT_EQ(field_of(r.ask("/%66iles/sub?x"), "location"), "/files/sub/?x");
+    // Paths of two routes, or of none that has a file of that name.
+    for (std::string_view const target :
+         {"//files/a.txt", "/./files/a.txt", "/sub/../files/a.txt", "/files%2Fa.txt",
+          "/files/%2Fa.txt", "/%66iles/..", "/%66iles/../a.txt"}) {
+        EXPECT_EQ(status_of(r.ask(target)), "400") << target;
+    }
+    EXPECT_EQ(status_of(r.ask("/%66ilesx/a.txt")), "404");
+}
+
 TEST_F(Site, SendsLargeFilesWhole) {
     running r{config(), scratch.path()};
     EXPECT_EQ(body_of(r.ask("/large.bin")), large);
@@ -170,11 +190,31 @@ TEST_F(Site, DoesNotLeadOutOfItsRoot) {
     fs::create_directory_symlink("/proc/self/root", root() / "magic");
     fs::create_symlink("a.txt", root() / "inside");
     running r{config(), scratch.path()};
-    for (std::string_view const target :
-         {"/link", "/absolute", "/up/secret", "/up/site/a.txt", "/magic/etc/passwd", "/../secret",
-          "/%2e%2e/secret", "/..%2fsecret", "/sub/../../secret", "/sub/..%2f..%2fsecret",
-          "//../secret", "/.%2e/secret", "/%2e%2e%2fsecret", "/up/", "/files/../secret",
-          "/files/../../secret", "/%00", "/a.txt%00.html", "/..\\secret"}) {
+    for (std::string_view const target : {"/link",
+                                          "/absolute",
+                                          "/up/secret",
+                                          "/up/site/a.txt",
+                                          "/magic/etc/passwd",
+                                          "/../secret",
+                                          "/%2e%2e/secret",
+                                          "/..%2fsecret",
+                                          "/sub/../../secret",
+                                          "/sub/..%2f..%2fsecret",
+                                          "//../secret",
+                                          "/.%2e/secret",
+                                          "/%2e%2e%2fsecret",
+                                          "/up/",
+                                          "/files/../secret",
+                                          "/files/../../secret",
+                                          "/%66iles/../secret",
+                                          "/%66iles/%2e%2e/%2e%2e/secret",
+                                          "/%66iles/up/secret",
+                                          "/%66iles//..//../secret",
+                                          "/files/../files/../secret",
+                                          "/files/sub/..\\..\\..\\secret",
+                                          "/%00",
+                                          "/a.txt%00.html",
+                                          "/..\\secret"}) {
         std::string const answer = r.ask(target);
         EXPECT_TRUE(status_of(answer) == "404" || status_of(answer) == "400") << target;
         EXPECT_EQ(answer.find("outside"), std::string::npos) << target;
