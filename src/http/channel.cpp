@@ -119,9 +119,8 @@ void channel::expired() noexcept {
 // Whether the other side says that it has ended too is of no interest, and is not waited for.
 task<void> channel::close_tls() {
     ::SSL_set_shutdown(tls_->native_handle(), SSL_RECEIVED_SHUTDOWN);
-    write_by_ = in(std::min(closing_time, patience_.write));
+    deadline const by{write_by_, in(std::min(closing_time, patience_.write))};
     (void)co_await tls_->async_shutdown(use_task);
-    write_by_ = never;
 }
 
 task<void> channel::end_sending() {
@@ -281,23 +280,40 @@ std::expected<bool, failure> channel::try_send(pieces& p, int flags) noexcept {
     return true;
 }
 
+// Some of a piece, while it is waited for that the system takes it. Whoever waits may be stopped,
+// and gets no result to look at then: so this is what notes that the rest was left off.
+class channel::unsent {
+  public:
+    explicit unsent(channel& c) noexcept : of_(c) {}
+    ~unsent() {
+        if (!taken_) of_.failed_ = of_.left_off_ = true;
+    }
+    unsent(unsent const&) = delete;
+    unsent& operator=(unsent const&) = delete;
+    void taken() noexcept { taken_ = true; }
+
+  private:
+    channel& of_;
+    bool taken_ = false;
+};
+
 task<done> channel::wait_to_send() {
-    write_by_ = in(patience_.write);
+    deadline const by{write_by_, in(patience_.write)};
+    unsent rest{*this};
     auto const ready = co_await socket_.async_wait(socket::wait_write, use_task);
-    write_by_ = never;
-    if (ready) co_return done{};
-    failed_ = true;
-    co_return std::unexpected{from(ready.error())};
+    if (!ready) co_return std::unexpected{from(ready.error())};
+    rest.taken();
+    co_return done{};
 }
 
 task<done> channel::send_over_tls(pieces p) {
     auto const all = buffers_of(p);
-    write_by_ = in(patience_.write);
+    deadline const by{write_by_, in(patience_.write)};
+    unsent rest{*this};
     auto const n = co_await net::async_write(*tls_, all, use_task);
-    write_by_ = never;
-    if (n) co_return done{};
-    failed_ = true;
-    co_return std::unexpected{from(n.error())};
+    if (!n) co_return std::unexpected{from(n.error())};
+    rest.taken();
+    co_return done{};
 }
 
 task<done> channel::send(pieces p, int flags) {
@@ -322,6 +338,7 @@ void channel::begin_body(http::framing f, std::uint64_t length, bool muted) noex
 
 done channel::account(std::uint64_t size) noexcept {
     if (out_ended_) return std::unexpected{misused("the message has been sent")};
+    if (left_off_) return std::unexpected{misused("the message was left off")};
     if (out_framing_ == framing::none && size != 0) {
         return std::unexpected{misused("the message has no body")};
     }
@@ -365,6 +382,7 @@ task<done> channel::write_body(buffer* head, std::string_view piece) {
 
 task<done> channel::end_body(buffer* head, std::span<field const> trailer) {
     if (out_ended_) co_return done{};
+    if (left_off_) co_return std::unexpected{misused("the message was left off")};
     if (out_framing_ == framing::length && out_left_ != 0 && !out_muted_) {
         failed_ = true;
         co_return std::unexpected{misused("less than the length that was promised")};

@@ -8,6 +8,8 @@
 //                row; otherwise, and for what begins, reading waits (on_arrival.hpp).
 // Writing        is tried at once, without a turn of the scheduler; only what the system does not
 //                take is waited for.
+//                Who is stopped, or fails, while some of a piece is left cannot send the rest, and
+//                nothing may come in its place: the connection has failed.
 // Deadlines      are set before a wait and cleared after it (watch.hpp). One that passes cancels
 //                what the socket waits for.
 #pragma once
@@ -154,6 +156,7 @@ class channel : public watched {
     // The same into a buffer, up to so much.
     task<std::expected<std::size_t, failure>> fill(buffer* to, std::size_t wanted,
                                                    std::size_t most);
+    class unsent;
     task<done> wait_to_send();
     task<done> send_over_tls(pieces p);
     task<void> close_tls();
@@ -162,7 +165,7 @@ class channel : public watched {
     std::string_view take_piece() noexcept;
     // The next piece of a chunked body, or how many more bytes are needed.
     std::expected<std::string_view, failure> next_chunk();
-    // Whether a piece of that size fits what was promised; counts it.
+    // Whether a piece of that size fits what was promised, and follows what was; counts it.
     done account(std::uint64_t size) noexcept;
     std::unexpected<failure> nothing_read(boost::system::error_code e) noexcept;
     std::expected<std::string_view, failure> fail(failure f) noexcept {
@@ -189,6 +192,7 @@ class channel : public watched {
     bool out_muted_ = false;
     bool out_ended_ = false;
     bool sent_some_ = false;
+    bool left_off_ = false;  // in the middle of a piece
     std::uint64_t out_left_ = 0;
     std::uint64_t out_sent_ = 0;
 };

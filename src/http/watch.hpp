@@ -29,6 +29,18 @@ class watched {
     // So long from now, at least.
     time_point in(clock::duration d) const noexcept;
 
+    // One of the two below while it lives: who is stopped in a wait does not come back to clear it.
+    class deadline {
+      public:
+        deadline(time_point& by, time_point when) noexcept : by_(by) { by_ = when; }
+        ~deadline() { by_ = never; }
+        deadline(deadline const&) = delete;
+        deadline& operator=(deadline const&) = delete;
+
+      private:
+        time_point& by_;
+    };
+
     time_point read_by_ = never;
     time_point write_by_ = never;
 

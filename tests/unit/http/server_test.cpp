@@ -8,7 +8,10 @@
 #include <string>
 #include <thread>
 
+#include "rondo/core/stop.hpp"
 #include "rondo/core/this_task.hpp"
+#include "rondo/core/when_all.hpp"
+#include "rondo/core/with_timeout.hpp"
 #include "rondo/sync/notify.hpp"
 #include "wire.hpp"
 
@@ -261,6 +264,48 @@ TEST(Server, CutsAnAnswerThatIsShorterThanItPromised) {
         (void)co_await x->write("short");
     }};
     EXPECT_EQ(body_in(s.answer_to(get + get)), "short") << "and nothing is taken for the rest";
+}
+
+task<void> ask_to_stop(stop_source* what) {
+    what->request_stop();
+    co_return;
+}
+
+// An answer that is too long to be sent at once, and is left off when that has been tried.
+task<void> leave_off(exchange* x, task<exchange::done> sending) {
+    stop_source enough;
+    auto const both =
+        co_await when_all(with_stop(std::move(sending), enough.token()), ask_to_stop(&enough));
+    EXPECT_FALSE(std::get<0>(both)) << "it was not stopped, but sent";
+    // What some handlers do, come what may.
+    if (x->head().path == "/ends") {
+        auto const ended = co_await x->finish();
+        EXPECT_FALSE(ended);
+    }
+}
+
+// The next answer would come where the rest of this one is expected.
+void expect_cut(served& s, std::string const& path) {
+    wire w = s.dial();
+    w.say("GET " + path + " HTTP/1.1\r\nHost: a\r\n\r\n");
+    w.hear_until("\r\n\r\n");
+    w.say(last_get);
+    std::string const rest = w.hear_all();
+    EXPECT_EQ(rest.find("HTTP/1.1"), std::string::npos) << "another answer";
+    EXPECT_TRUE(rest.ends_with('m')) << "a last chunk";
+}
+
+TEST(Server, CutsAnAnswerThatWasLeftOff) {
+    std::string const much(std::size_t{32} << 20, 'm');
+    served with_length{[&much](exchange* x) { return leave_off(x, x->send(much)); }};
+    served in_chunks{[&much](exchange* x) { return leave_off(x, x->write(much)); }};
+    for (served* const s : {&with_length, &in_chunks}) {
+        expect_cut(*s, "/");
+        expect_cut(*s, "/ends");
+        auto const report = s->rt().block_on(s->server().survey());
+        EXPECT_EQ(report->answers[0], 2U);
+        EXPECT_EQ(report->totals.requests, 2U);
+    }
 }
 
 TEST(Server, TurnsAConnectionIntoATunnel) {
