@@ -245,9 +245,8 @@ task<std::expected<std::string_view, failure>> channel::read_body() {
             static_cast<std::size_t>(std::min<std::uint64_t>(in_left_, buffer::large));
         std::size_t const wanted = much ? left : least_read;
         std::size_t const most = much ? left : no_limit;
-        read_by_ = in(patience_.read);
+        deadline const by{read_by_, in(patience_.read)};
         auto const more = co_await fill(piece_in_, wanted, most);
-        read_by_ = never;
         if (more && much) co_return take_piece();
         if (more) continue;
         if (in_framing_ == framing::until_close && at_end_) {

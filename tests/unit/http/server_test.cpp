@@ -308,6 +308,24 @@ TEST(Server, CutsAnAnswerThatWasLeftOff) {
     }
 }
 
+// Reads no more of a body that does not come, thinks for a while, and answers.
+task<void> answer_without_body(exchange* x, std::string_view answer) {
+    stop_source enough;
+    auto const both = co_await when_all(with_stop(x->read(), enough.token()), ask_to_stop(&enough));
+    EXPECT_FALSE(std::get<0>(both));
+    // real time: the deadline of the read has to pass
+    co_await sleep_for(100ms);
+    (void)co_await x->send(answer);
+}
+
+TEST(Server, AReadThatWasLeftOffLeavesNoDeadline) {
+    std::string const much(std::size_t{32} << 20, 'm');  // more than the system takes unasked
+    served s{[&much](exchange* x) { return answer_without_body(x, much); }, {.read_timeout = 20ms}};
+    wire w = s.dial();
+    w.say("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n");
+    EXPECT_EQ(body_in(w.hear_message()).size(), much.size());
+}
+
 TEST(Server, TurnsAConnectionIntoATunnel) {
     served s{[](exchange* x) -> task<void> {
         x->answer().add("upgrade", x->head().upgrade);
