@@ -24,6 +24,7 @@
 #include <optional>
 #include <utility>
 
+#include "addresses.hpp"
 #include "connection.hpp"
 #include "rondo/asio/use_task.hpp"
 #include "rondo/core/assert.hpp"
@@ -36,6 +37,7 @@ namespace rondo::http {
 
 namespace net = boost::asio;
 using detail::connection;
+using detail::owner_of;
 using detail::site;
 using net::ip::tcp;
 using rondo::asio::use_task;
@@ -46,15 +48,6 @@ using acceptor = net::basic_socket_acceptor<tcp, net::io_context::executor_type>
 using socket_type = connection::socket;
 
 constexpr clock::duration pause_without_descriptors = std::chrono::milliseconds{100};
-
-// An address, and of IPv6 the network of 64 bits that one client has at least: who may take any
-// address of it would have no limit otherwise.
-net::ip::address owner_of(net::ip::address const& who) {
-    if (who.is_v4()) return who;
-    auto bytes = who.to_v6().to_bytes();
-    std::fill(bytes.begin() + 8, bytes.end(), std::uint8_t{0});
-    return net::ip::address_v6{bytes};
-}
 
 // How many connections each client has.
 class address_book {

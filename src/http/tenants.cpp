@@ -6,11 +6,14 @@
 #include <memory>
 #include <optional>
 
+#include "addresses.hpp"
 #include "characters.hpp"
 #include "rondo/http/detail/path_readings.hpp"
 #include "rondo/http/message.hpp"
 
 namespace rondo::http {
+
+using detail::plain;
 
 namespace {
 
@@ -22,12 +25,6 @@ std::string_view trimmed(std::string_view text) noexcept {
     while (text.starts_with(' ') || text.starts_with('\t')) text.remove_prefix(1);
     while (text.ends_with(' ') || text.ends_with('\t')) text.remove_suffix(1);
     return text;
-}
-
-// An IPv4 address as such, also if it comes in the clothes of IPv6.
-ip::address plain(ip::address const& a) {
-    if (a.is_v6() && a.to_v6().is_v4_mapped()) return ip::make_address_v4(ip::v4_mapped, a.to_v6());
-    return a;
 }
 
 std::optional<ip::address> parse_address(std::string_view text) {
@@ -107,9 +104,7 @@ ip::address walk_back(fields const& all, std::string_view name, ip::address last
 
 std::string address_name(ip::address const& a) {
     if (a.is_v4()) return a.to_string();
-    ip::address_v6::bytes_type bytes = a.to_v6().to_bytes();
-    std::fill(bytes.begin() + 8, bytes.end(), std::uint8_t{0});
-    return ip::address_v6{bytes}.to_string() + "/64";
+    return detail::owner_of(a).to_string() + "/64";
 }
 
 std::optional<std::string> of_api_key(fields const& all, tenant_rules const& rules) {

@@ -104,14 +104,15 @@ TEST(BehindProxy, ConnectionsAreCountedForTheClientAndNotForTheProxy) {
     EXPECT_EQ(again.hear_all(), "");
 }
 
+std::string announced(std::string const& client) {
+    return "PROXY TCP6 " + client + " ::1 5000 443\r\nGET / HTTP/1.1\r\nHost: h\r\n\r\n";
+}
+
 // Who has a network of its own has as many addresses as it likes.
 TEST(BehindProxy, ConnectionsOfIpv6AreCountedForTheNetwork) {
     server_options o;
     o.max_connections_per_address = 1;
     served const s = server_behind("127.0.0.1", std::move(o));
-    auto const announced = [](std::string const& client) {
-        return "PROXY TCP6 " + client + " ::1 5000 443\r\nGET / HTTP/1.1\r\nHost: h\r\n\r\n";
-    };
     wire one = s.dial();
     one.say(announced("2001:db8:0:1::1"));
     EXPECT_EQ(body_in(one.hear_message()), "2001:db8:0:1::1 5000");
@@ -121,6 +122,22 @@ TEST(BehindProxy, ConnectionsOfIpv6AreCountedForTheNetwork) {
     wire other = s.dial();
     other.say(announced("2001:db8:0:2::1"));
     EXPECT_EQ(body_in(other.hear_message()), "2001:db8:0:2::1 5000");
+}
+
+// All of IPv4 is one network of 64 bits there.
+TEST(BehindProxy, ConnectionsOfIpv4InIpv6AreCountedForTheAddress) {
+    server_options o;
+    o.max_connections_per_address = 1;
+    served const s = server_behind("127.0.0.1", std::move(o));
+    wire one = s.dial();
+    one.say(announced("::ffff:203.0.113.9"));
+    EXPECT_EQ(body_in(one.hear_message()), "::ffff:203.0.113.9 5000");
+    wire other = s.dial();
+    other.say(announced("::ffff:203.0.113.10"));
+    EXPECT_EQ(body_in(other.hear_message()), "::ffff:203.0.113.10 5000");
+    wire same = s.dial();
+    same.say("PROXY TCP4 203.0.113.9 192.0.2.2 5001 443\r\n" + get_once);
+    EXPECT_EQ(same.hear_all(), "");
 }
 
 }  // namespace
