@@ -20,7 +20,7 @@ void add_servers(page& to, readings const& r) {
     auto accepted = to.counter("rondo_connections_accepted_total", "Connections that came.");
     auto requests = to.counter("rondo_requests_total", "Requests whose header was read.");
     auto malformed = to.counter("rondo_requests_malformed_total",
-                                "Requests that were refused because they were malformed.");
+                                "Requests that were malformed, too large or too late.");
     auto in_flight = to.gauge("rondo_requests_in_flight", "Requests that are being answered.");
     auto answers = to.counter("rondo_responses_total", "Answers, by the class of their status.");
     auto times = to.times("rondo_request_duration_seconds",

@@ -151,7 +151,6 @@ task<void> connection::serve() {
         auto const understood = co_await read_head(&gone);
         if (gone) break;
         if (!understood) {
-            site::count(site_.refused);
             co_await turn_down(status_of(understood.error()), reason_of(understood.error()));
             begun.end();
             co_await linger();
@@ -358,6 +357,7 @@ task<done> connection::refuse(int status, std::string_view reason) {
 }
 
 task<void> connection::turn_down(int status, char const* reason) {
+    site::count(site_.refused);
     (void)co_await refuse(status, reason);
     auto const& tell = site_.options.on_refusal;
     if (tell) tell({peer_, site_.index, status, reason});

@@ -159,7 +159,7 @@ class server {
         std::size_t connections;  // now
         std::uint64_t accepted;
         std::uint64_t requests;
-        std::uint64_t refused;  // requests that were malformed or too large
+        std::uint64_t refused;  // requests that were malformed, too large or too late
     };
     // What the workers have noted, each for itself, added up.
     struct report {

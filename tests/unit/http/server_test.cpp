@@ -357,6 +357,8 @@ TEST(Server, EndsAConnectionWhoseHeadDoesNotComeInTime) {
     wire w = s.dial();
     w.say("GET / HTTP/1.1\r\nHost:");
     EXPECT_EQ(status_in(w.hear_all()), 408);
+    EXPECT_EQ(s.server().measure().refused, 1U);
+    EXPECT_EQ(s.server().measure().requests, 0U);
 }
 
 TEST(Server, EndsAConnectionThatIsIdleForTooLong) {
