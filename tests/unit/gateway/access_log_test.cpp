@@ -84,17 +84,20 @@ TEST(AccessLogOfGateway, HasTheStatusOfAnAnswerThatNoBackendGave) {
     testing::internal::CaptureStdout();
     {
         scripted_server up{[](wire& w) { (void)w.read_to_end(); }};
-        running r{logging + forwarding_to(quoted(up), "timeouts = { idle = '50ms' }\n")};
+        std::string const patient = logging + forwarding_to(quoted(up));
+        running r{patient};
         wire bad = r.connect();
         bad.send("POST /bad HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nno size\r\n");
         EXPECT_EQ(status_of(bad.read_to_end()), "400");
-        wire slow = r.connect();
-        slow.send("POST /slow HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nx");
-        EXPECT_EQ(status_of(slow.read_to_end()), "408");
         wire gone = r.connect();
         gone.send("POST /gone HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nx");
         gone.end_sending();
         EXPECT_EQ(gone.read_to_end(), "");
+        // Not before: who is held up between sending and leaving would be late by itself.
+        ASSERT_TRUE(r.reload(patient + "timeouts = { idle = '50ms' }\n"));
+        wire slow = r.connect();
+        slow.send("POST /slow HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nx");
+        EXPECT_EQ(status_of(slow.read_to_end()), "408");
     }
     std::string const log = testing::internal::GetCapturedStdout();
     EXPECT_EQ(number_in(line_of(log, "/bad"), "status"), 400) << log;
@@ -121,17 +124,23 @@ TEST(AccessLogOfGateway, HasALineForWhatCouldNotBeUnderstood) {
     testing::internal::CaptureStdout();
     {
         scripted_server up{always(ok)};
-        running r{logging + forwarding_to(quoted(up), "timeouts = { header = '50ms' }\n")};
+        std::string const patient = logging + forwarding_to(quoted(up));
+        running r{patient};
         wire bad = r.connect();
         bad.send("GET / HTTP/1.1\r\nHost: h\r\nX : 1\r\n\r\n");
         EXPECT_EQ(status_of(bad.read_to_end()), "400");
         wire slow = r.connect();
+        slow.send("GET /before HTTP/1.1\r\nHost: h\r\n\r\n");
+        EXPECT_EQ(body_of(slow.read_message()), "ok");
+        // Not before: who is held up between connecting and sending would be late by itself.
+        ASSERT_TRUE(r.reload(patient + "timeouts = { header = '50ms' }\n"));
         slow.send("GET / HT");
         EXPECT_EQ(status_of(slow.read_to_end()), "408");
         EXPECT_EQ(r.connect().read_to_end(), "");  // who says nothing has asked for nothing
     }
     std::string const log = testing::internal::GetCapturedStdout();
-    EXPECT_EQ(std::ranges::count(log, '\n'), 2) << log;
+    EXPECT_EQ(std::ranges::count(log, '\n'), 3) << log;
+    EXPECT_EQ(number_in(line_of(log, "/before"), "status"), 200) << log;
     EXPECT_TRUE(
         has(log, R"("client":"127.0.0.1","method":"","target":"","status":400,"bytes":32,)"))
         << log;
