@@ -1,6 +1,5 @@
 #include "order.hpp"
 
-#include <algorithm>
 #include <boost/json.hpp>
 #include <fstream>
 #include <optional>
@@ -15,11 +14,16 @@ using problem = std::unexpected<std::string>;
 
 std::string quoted(std::string_view text) { return "'" + std::string{text} + "'"; }
 
+// Of valid UTF-8, which the parser sees to: there 0xc2 begins U+0080 to U+00BF and nothing else.
+// The first half of those are control characters too; some terminals take them for an ESC.
 bool is_printable(std::string_view text) noexcept {
-    return std::ranges::none_of(text, [](char c) {
+    unsigned char before = 0;
+    for (char const c : text) {
         auto const byte = static_cast<unsigned char>(c);
-        return byte < 0x20 || byte == 0x7f;
-    });
+        if (byte < 0x20 || byte == 0x7f || (before == 0xc2 && byte < 0xa0)) return false;
+        before = byte;
+    }
+    return true;
 }
 
 // A key that is not known is more likely a slip than an addition.

@@ -66,7 +66,10 @@ TEST(ShopOrder, HasNoControlCharacters) {
                R"(","grams":1}]})";
     };
     EXPECT_EQ(problem_with(with("caf\u00e9", "cr\u00e8me")), "none");
-    for (char const* const control : {"\\n", "\\u001b[2J", "\\u0000", "\\u007f"}) {
+    EXPECT_EQ(problem_with(with("\\u00a0", "\\u00b5")), "none");  // behind the last of them
+    // U+009B is what ESC [ is, in one character.
+    for (char const* const control : {"\\n", "\\u001b[2J", "\\u0000", "\\u007f", "\\u0080",
+                                      "\\u009b2J", "\xc2\x9b\x32J", "\\u009f"}) {
         EXPECT_EQ(problem_with(with(control, "x")), "'id' has a control character") << control;
         EXPECT_EQ(problem_with(with("1", control)), "item 1: 'flavour' has a control character");
     }
