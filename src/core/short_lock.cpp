@@ -10,10 +10,13 @@ namespace rondo {
 
 void futex_lock::lock_slow() noexcept {
     // The critical sections are tens of instructions long: on another core they end sooner than
-    // a futex call would return.
-    constexpr int spins = checked_build ? 1 : 100;
-    for (int i = 0; i < spins; ++i) {
-        spin_pause();
+    // a futex call would return. But each look takes the word away from its owner, and a lock that
+    // is got takes along all that it guards: so who comes in vain looks less and less often. A
+    // thread that locks again and again then does so several times before all of it moves to
+    // another core. In all it is some microseconds, about what sleeping would cost.
+    constexpr int most_pauses = checked_build ? 1 : 128;
+    for (int pauses = 1; pauses <= most_pauses; pauses *= 2) {
+        for (int i = 0; i < pauses; ++i) spin_pause();
         if (word_.load(std::memory_order_relaxed) == open && try_lock()) return;
     }
     // acquire: pairs with the release in unlock()

@@ -60,7 +60,7 @@ TEST(TokenRing, LossAloneMakesNoNewTokens) {
     }
 }
 
-// For longer than one offer of the token waits for an answer, and not so long that anybody is missed.
+// Cut off for longer than one offer waits for an answer, and not so long that anybody is missed.
 TEST(TokenRing, ATokenIsOfferedUntilTheNextMemberHasIt) {
     std::array<sim::host, 1> const one{2};
     std::array<sim::host, 2> const rest{1, 3};
