@@ -17,7 +17,7 @@ inline boost::asio::ip::address plain(boost::asio::ip::address const& a) {
 // An address, and of IPv6 the network of 64 bits that one client has at least: who may take any
 // address of it would have no limit otherwise.
 inline boost::asio::ip::address owner_of(boost::asio::ip::address const& who) {
-    boost::asio::ip::address const a = plain(who);
+    boost::asio::ip::address a = plain(who);
     if (a.is_v4()) return a;
     auto bytes = a.to_v6().to_bytes();
     std::fill(bytes.begin() + 8, bytes.end(), std::uint8_t{0});
