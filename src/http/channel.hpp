@@ -113,6 +113,10 @@ class channel : public watched {
     task<done> write_file(buffer* head, int file, std::uint64_t offset, std::uint64_t length);
     task<done> end_body(buffer* head, std::span<field const> trailer);
     bool message_sent() const noexcept { return out_ended_; }
+    // Whether its end is there when its body is: it has a length, or none is sent.
+    bool ends_with_its_body() const noexcept {
+        return out_muted_ || out_framing_ == framing::length || out_framing_ == framing::none;
+    }
     // The system has taken no byte of it.
     bool sent_nothing() const noexcept { return !sent_some_; }
     std::uint64_t body_sent() const noexcept { return out_sent_; }

@@ -297,7 +297,9 @@ task<bool> connection::end_answer() {
     } else if (!head_sent_) {
         (void)co_await refuse(500, "the handler gave no answer");
     } else if (!message_sent()) {
-        if (failed_) co_return false;  // whoever reads knows that it is not complete
+        // Whoever reads has to know that it is not whole: of chunks only finish() says that it is,
+        // as the handler may have been stopped between two of them.
+        if (failed_ || !ends_with_its_body()) co_return false;
         auto const ended = co_await finish({});
         if (!ended) co_return false;
     }

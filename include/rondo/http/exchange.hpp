@@ -17,7 +17,10 @@
 //                send is counted and not sent.
 // Errors         values. After one the connection ends; a handler may simply return.
 //                A handler that throws is answered for with 500, if nothing was sent.
-// No answer      a handler that returns without one is answered for with 500.
+// No answer      a handler that returns without one is answered for with 500. One that returns
+//                after write() and without finish() has left its answer off, as one does that a
+//                layer stops: unless all of a length was sent the connection ends, and nobody takes
+//                it for a whole one.
 // Place          everything runs on the worker of the connection.
 // Stop           a handler that is still at work when the grace of server::stop() is over is
 //                stopped.

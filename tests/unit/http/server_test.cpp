@@ -285,14 +285,14 @@ task<void> leave_off(exchange* x, task<exchange::done> sending) {
 }
 
 // The next answer would come where the rest of this one is expected.
-void expect_cut(served& s, std::string const& path) {
+void expect_cut(served& s, std::string const& path, std::string_view last = "m") {
     wire w = s.dial();
     w.say("GET " + path + " HTTP/1.1\r\nHost: a\r\n\r\n");
     w.hear_until("\r\n\r\n");
     w.say(last_get);
     std::string const rest = w.hear_all();
     EXPECT_EQ(rest.find("HTTP/1.1"), std::string::npos) << "another answer";
-    EXPECT_TRUE(rest.ends_with('m')) << "a last chunk";
+    EXPECT_TRUE(rest.ends_with(last)) << "a last chunk";
 }
 
 TEST(Server, CutsAnAnswerThatWasLeftOff) {
@@ -306,6 +306,23 @@ TEST(Server, CutsAnAnswerThatWasLeftOff) {
         EXPECT_EQ(report->answers[0], 2U);
         EXPECT_EQ(report->totals.requests, 2U);
     }
+}
+
+// As a layer does that gives handlers so much time and no more.
+TEST(Server, CutsAnAnswerThatWasLeftOffBetweenTwoChunks) {
+    served s{[](exchange* x) -> task<void> {
+        stop_source enough;
+        auto const begin = [](exchange* of, stop_source* end) -> task<void> {
+            (void)co_await of->write("m");
+            end->request_stop();
+            co_await sleep_for(1h);
+            (void)co_await of->finish();
+        };
+        auto handler = begin(x, &enough);
+        (void)co_await with_stop(std::move(handler), enough.token());
+    }};
+    expect_cut(s, "/", "m\r\n");
+    EXPECT_EQ(s.rt().block_on(s.server().survey())->answers[0], 1U);
 }
 
 // Reads no more of a body that does not come, thinks for a while, and answers.
