@@ -47,5 +47,16 @@ foreach(file IN LISTS files)
   endif()
 endforeach()
 
+# The unit names files in /usr: it is installed there, and nowhere else.
+if(EXISTS ${scratch}/prefix/lib/systemd)
+  message(FATAL_ERROR "a unit was installed that names files of another prefix")
+endif()
+
 run("build" ${CMAKE_COMMAND} --build ${scratch}/build --config ${config})
+if(sources)
+  file(GLOB_RECURSE built RELATIVE ${scratch}/build ${scratch}/build/*.a)
+  if(NOT built STREQUAL "rondo/src/core/librondo_core.a")
+    message(FATAL_ERROR "built, although core alone is linked: ${built}")
+  endif()
+endif()
 run("run" ${scratch}/build/outside)
