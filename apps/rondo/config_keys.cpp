@@ -16,18 +16,18 @@ constexpr auto table = std::to_array<key_info>({
      "one line for each request, on stdout"},
 
     {"[admission]", "max_in_flight", "number from 1", "1024",
-     "requests that are answered at a time; the others wait their turn"},
+     "requests answered at a time; the others wait their turn"},
     {"[admission]", "max_in_flight_per_tenant", "number from 1", "no limit",
      "the same for one tenant"},
     {"[admission]", "max_queued", "number", "10000",
      "requests that may wait, of all tenants together"},
     {"[admission]", "when_full", "\"evict_longest\", \"drop_oldest\", \"drop_newest\", \"reject\"",
-     "\"evict_longest\"", "which request is refused when `max_queued` wait"},
+     "\"evict_longest\"", "which request is refused when `max_queued` requests wait"},
     {"[admission]", "max_wait", "duration", "no limit", "how long a request may wait for its turn"},
     {"[admission]", "cost", "\"fixed\", \"bytes\", \"measured\"", "\"fixed\"",
      "what a request takes of its tenant's share: always 1, by size, or by the time it took"},
     {"[admission]", "bytes_per_cost", "number from 1", "16384",
-     "with `cost = \"bytes\"`, so many bytes cost one more"},
+     "with `cost = \"bytes\"`: how many bytes cost one more"},
     {"[admission]", "turns", "boolean", "true",
      "false: first in, first out, as if all were of one tenant"},
     {"[admission]", "deadline", "table", "", "see [admission.deadline]"},
@@ -35,10 +35,11 @@ constexpr auto table = std::to_array<key_info>({
     {"[admission.deadline]", "header", "name of a field", "none",
      "where a request says how long it may wait: 250ms, 2s, or a number of milliseconds"},
     {"[admission.deadline]", "default", "duration", "no limit",
-     "the time of requests that do not say"},
+     "the limit for requests that do not name one"},
     {"[admission.deadline]", "max", "duration", "no limit", "the most that a request may ask for"},
     {"[admission.deadline]", "reserve", "duration", "none",
-     "how long an answer takes: a request not let in so long before its deadline is refused"},
+     "the usual time of an answer: a request still queued this long before its deadline is "
+     "refused"},
 
     {"[tenants]", "key", "list of sources", "[\"address\"]",
      "where the tenant's name comes from: the first of these sources that a request has"},
@@ -48,7 +49,7 @@ constexpr auto table = std::to_array<key_info>({
      "the weight of tenants that have none of their own"},
     {"[tenants]", "max_queued", "number from 1", "1000", "requests that may wait, of one tenant"},
     {"[tenants]", "idle_time", "duration", "\"10m\"",
-     "a tenant without requests for so long may be dropped from the figures"},
+     "a tenant without requests for this long may be dropped from the figures"},
 
     {"[[tenant]]", "name", "string", "required", "the name as `key` gives it"},
     {"[[tenant]]", "weight", "number from 1", "that of [tenants]",
@@ -57,9 +58,9 @@ constexpr auto table = std::to_array<key_info>({
      "the secret that identifies it, if `key` has the source api_key"},
 
     {"[admin]", "listen", "address, or a list of them", "\"127.0.0.1:9180\"",
-     "where dashboard, metrics and commands are; beyond this machine only with a token"},
-    {"[admin]", "token", "string of 16 characters at least", "none",
-     "the secret to show there: as a bearer token, or as the password of any user"},
+     "where dashboard, metrics and commands are; an address beyond this machine needs a token"},
+    {"[admin]", "token", "string of at least 16 characters", "none",
+     "the secret that clients must show: as a bearer token, or as the password of any user"},
 
     {"[[server]]", "listen", "address, or a list of them", "required",
      "where connections are accepted; port 0 takes a free one"},
@@ -67,9 +68,9 @@ constexpr auto table = std::to_array<key_info>({
      "its name in logs and metrics; no two servers have the same"},
     {"[[server]]", "max_connections", "number from 1", "1024",
      "connections open at a time; more wait in the backlog of the system"},
-    {"[[server]]", "connections", "number from 1", "", "another name of max_connections"},
+    {"[[server]]", "connections", "number from 1", "", "another name for max_connections"},
     {"[[server]]", "max_connections_per_address", "number from 1", "no limit",
-     "connections from one client address, of IPv6 one network of 64 bits; more are closed at "
+     "connections from one client address (of IPv6: from one /64 network); more are closed at "
      "once"},
     {"[[server]]", "proxy_protocol", "list of networks", "none",
      "peers that must begin each connection with a PROXY header (1 or 2), and are believed"},
@@ -88,7 +89,7 @@ constexpr auto table = std::to_array<key_info>({
     {"[[server]]", "timeouts", "table", "", "see *timeouts*"},
 
     {"match", "uri", "path", "\"/\"",
-     "the route has this path and what is below it: /api has /api and /api/x, not /apix"},
+     "the route takes this path and everything below it: /api takes /api and /api/x, not /apix"},
     {"match", "forward", "address, list, or table", "", "forwards to these; see *forward*"},
     {"match", "serve", "directory", "", "serves files from here"},
     {"match", "not_found", "file below the directory", "a plain 404",
@@ -97,7 +98,7 @@ constexpr auto table = std::to_array<key_info>({
     {"match", "admission", "boolean", "true", "false: its requests do not wait their turn"},
 
     {"forward", "algorithm", "\"WRR\"", "\"WRR\"", "weighted round robin, evenly interleaved"},
-    {"forward", "backends", "list of addresses or backends", "required", "who gets the requests"},
+    {"forward", "backends", "list of addresses or backends", "required", "where requests go"},
 
     {"backend", "address", "address", "required", "where it is"},
     {"backend", "weight", "number from 0", "1", "its share; with 0 it gets none"},

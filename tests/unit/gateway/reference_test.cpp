@@ -1,14 +1,17 @@
 // docs/gateway.md against the table of keys, and the examples against the reader.
 #include <gtest/gtest.h>
 
+#include <boost/asio/ip/address.hpp>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "rondo/config.hpp"
+#include "rondo/http/tenants.hpp"
 
 namespace rondo::gateway {
 namespace {
@@ -56,6 +59,20 @@ TEST(Reference, ShowsExamplesThatAreFine) {
         config_result const loaded = load(sources / "examples/gateway" / name);
         EXPECT_TRUE(loaded.has_value()) << to_string(loaded.error().at(0), name);
     }
+}
+
+TEST(Reference, ShowsATenantByTheNameThatRequestsHave) {
+    config_result const loaded = load(sources / "examples/gateway/rondo.toml");
+    ASSERT_TRUE(loaded.has_value() && loaded->admission.has_value());
+    http::admission_settings const& s = *loaded->admission;
+    ASSERT_EQ(s.weights.size(), 1U);
+    std::string const name = s.weights.front().first;
+    std::vector<http::field> const said{{"X-Tenant", name}};
+    http::request_head head;
+    head.path = "/api";
+    head.fields = http::fields{said};
+    auto const peer = boost::asio::ip::make_address("127.0.0.1");
+    EXPECT_EQ(http::tenant_of({head, peer, "/api"}, s.tenants), name);
 }
 
 }  // namespace
