@@ -5,17 +5,23 @@
 //  J2  running   -> asked     stop_all()     any          it is asked to stop, without the lock
 //  J3  running,  -> ended     ended()        its own      the first in line is granted it
 //      asked
-//  J4  ended     -> outside   grant          any          the joiner owns it and takes the result
-//  J5  outside   -> ended     put_back()     any          the joiner could not take it
-//  J6  any       -> outside   detach_all()   any          it runs on; its result goes with it
-//  J7  ended     -> outside   drop_ended()   any          its result is destroyed
+//  J4  ended     -> granted   grant          any          it is the joiner's, if that may take it
+//  J5  granted   -> ended     put_back()     joiner's     the joiner may not: it is the first again
+//  J6  granted   -> outside   join()         joiner's     the result is taken; if it was the last,
+//                                                         all who wait hear that none is left
+//  J7  ended     -> outside   try_join()     joiner's     J4 and J6 at once, when nobody waits
+//  J8  any       -> outside   detach_all()   any          it runs on; its result goes with it, but
+//                                                         whoever was granted it may still take it
+//  J9  ended     -> outside   drop_ended()   any          its result is destroyed
 //
 // Invariants
 //   I1  a member is in the list of its place, and places change only under the lock.
-//   I2  size_ counts those that are not outside.
-//   I3  who is in a list is owned by the set: the share of whoever takes it out.
+//   I2  size_ counts those that are not outside: one that is granted is not joined yet, and may
+//       come back. Until it is known, nobody hears that the set is empty.
+//   I3  who is in a list is owned by the set: the share of whoever takes it out. But for who is
+//       granted: that share is the joiner's.
 //   I4  no result is destroyed, and no stop asked for, under the lock.
-//   I5  a member that was taken out before it ended does not come back: ended() finds it outside.
+//   I5  a member that was taken out does not come back: ended() and put_back() find it outside.
 #include "rondo/core/detail/join_group.hpp"
 
 #include <mutex>
@@ -31,7 +37,8 @@ void join_member::end() noexcept {
 
 join_group::member_list& join_group::list_at(place p) noexcept {
     if (p == place::running) return running_;
-    return p == place::asked ? asked_ : ended_;
+    if (p == place::asked) return asked_;
+    return p == place::ended ? ended_ : granted_;
 }
 
 // Out of the list of its place and into another one.
@@ -39,6 +46,11 @@ void join_group::move(join_member& m, place to) noexcept {
     if (m.place_ != place::outside) member_list::remove(m);
     if (to != place::outside) list_at(to).push_back(m);
     m.place_ = to;  // I1
+}
+
+void join_group::take_out(join_member& m) noexcept {
+    move(m, place::outside);
+    size_ = size_ - 1;  // I2
 }
 
 void join_group::let_go() noexcept {
@@ -53,7 +65,7 @@ std::size_t join_group::size() noexcept {
 
 bool join_group::awaited() noexcept {
     std::lock_guard const guard{lock()};
-    return has_waiters();
+    return has_waiters() || !granted_.empty();
 }
 
 void join_group::add(join_member& m) noexcept {
@@ -76,12 +88,11 @@ bool join_group::grant(waiter& first) noexcept {
 
 bool join_group::grant_next(group_op& op) noexcept {
     if (join_member* const m = ended_.front()) {
-        move(*m, place::outside);  // J4
-        size_ = size_ - 1;
+        move(*m, place::granted);  // J4
         op.member_ = m;
         return true;
     }
-    return size_ == 0;
+    return size_ == 0;  // I2
 }
 
 bool join_group::try_grant(group_op& op) noexcept {
@@ -89,12 +100,32 @@ bool join_group::try_grant(group_op& op) noexcept {
     return !has_waiters() && grant(op);
 }
 
-void join_group::put_back(join_member& m) noexcept {
+bool join_group::try_join(group_op& op) noexcept {
+    std::lock_guard const guard{lock()};
+    if (has_waiters() || !grant(op)) return false;
+    if (op.member_ != nullptr) take_out(*op.member_);  // J7
+    op.joined_ = true;
+    return true;
+}
+
+void join_group::join(group_op& op) noexcept {
+    if (op.joined_) return;
+    join_member& m = *op.member_;
     serve([this, &m] {
+        if (m.place_ != place::outside) take_out(m);  // J6
+    });
+}
+
+void join_group::put_back(join_member& m) noexcept {
+    bool detached = false;
+    serve([this, &m, &detached] {
+        detached = m.place_ == place::outside;  // I5
+        if (detached) return;
+        member_list::remove(m);
         ended_.push_front(m);  // J5
         m.place_ = place::ended;
-        size_ = size_ + 1;
     });
+    if (detached) m.let_go();  // I4
 }
 
 // Takes one out; its share is the caller's then.
@@ -102,8 +133,7 @@ join_member* join_group::take(place from) noexcept {
     std::lock_guard const guard{lock()};
     join_member* const m = list_at(from).front();
     if (m == nullptr) return nullptr;
-    move(*m, place::outside);  // J6, J7
-    size_ = size_ - 1;
+    take_out(*m);  // J8, J9
     return m;
 }
 
@@ -116,7 +146,18 @@ void join_group::drop_ended() noexcept { drop_all(place::ended); }
 void join_group::detach_all() noexcept {
     // Members only move down this list, so that none is passed by.
     for (place from : {place::running, place::asked, place::ended}) drop_all(from);
-    serve([] {});  // who waits for the next hears that there is none
+    while (!detach_granted()) drop_all(place::ended);
+}
+
+// Those that are granted, unless one of them was put back meanwhile.
+bool join_group::detach_granted() noexcept {
+    bool none_is_back = false;
+    serve([this, &none_is_back] {  // who waits for the next hears that there is none
+        none_is_back = ended_.empty();
+        if (!none_is_back) return;
+        while (join_member* const m = granted_.front()) take_out(*m);  // J8, I3
+    });
+    return none_is_back;
 }
 
 void join_group::stop_all() noexcept {

@@ -12,7 +12,8 @@
 //                takes the same whatever the number of tasks: one that ends enters a line.
 // Result         the task's value; join_error::task_stopped if it was stopped; an exception is
 //                thrown to the joiner. join_error::empty when no task is left: also to those who
-//                wait when somebody else joins the last one.
+//                wait when somebody else joins the last one, and not before: whoever has come
+//                first may still leave it to them (see Cancellation).
 // Stop           stop_all() asks the tasks that are in the set now; they are joined as usual.
 //                shutdown() asks and waits until none runs; results that are there then are
 //                dropped.
@@ -20,7 +21,8 @@
 //                executors. To wait, co_await shutdown() first. Nobody waits in a set that goes.
 // Exceptions     of a task that is not joined go to executor::unobserved(), when the task is
 //                detached, shut down, or its set is gone.
-// Cancellation   a join_next() that is stopped has taken nothing.
+// Cancellation   a join_next() that is stopped has taken nothing. One that was granted a task and
+//                then loses a when_any leaves it to the next in line.
 // Thread safety  every member may be called concurrently, but for the destructor.
 // Memory order   what a task did is visible to whoever joins it.
 // Memory         one block a task beside its frame, as spawn(), and one for the set; recycled.
@@ -59,9 +61,11 @@ class join_next_op : public group_op {
   public:
     explicit join_next_op(join_group& g) noexcept : group_op(g, wish::next) {}
 
-    bool ready() noexcept { return group().try_grant(*this); }
+    bool ready() noexcept { return group().try_join(*this); }
+    bool ready_revocably() noexcept { return group().try_grant(*this); }
     std::expected<T, join_error> take() {
         if (member() == nullptr) return std::unexpected{join_error::empty};
+        group().join(*this);
         joined const done{static_cast<set_member<T>*>(member())};
         std::expected<T, wait_error> result = done.member->outcome();
         if (!result) return std::unexpected{join_error::task_stopped};

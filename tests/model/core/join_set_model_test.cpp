@@ -7,6 +7,7 @@
 #include "rondo/core/run_loop.hpp"
 #include "rondo/core/spawn.hpp"
 #include "rondo/core/task.hpp"
+#include "rondo/core/when_any.hpp"
 #include "support/model.hpp"
 #include "support/permits.hpp"
 
@@ -172,6 +173,58 @@ TEST(JoinSetModel, AJoinThatIsStoppedLeavesTheTaskForAnother) {
         } else {
             RONDO_CHECK_EXPECT(set.try_join_next().value() == 7);
         }
+    });
+}
+
+task<std::size_t> first_of(permits& p, join_set<int>& set) {
+    auto const r = co_await when_any(p.acquire(), set.join_next());
+    co_return r.index();
+}
+
+TEST(JoinSetModel, WhoIsSecondHearsThatThereIsNoneOnlyIfTheFirstHasTakenTheLast) {
+    EXPECT_HOLDS(
+        [] {
+            run_loop loop, joiners;
+            permits p{0};
+            join_set<int> set{loop};
+            set.spawn(answer(7));
+            auto first = spawn(joiners, first_of(p, set));
+            joiners.run_ready();
+            thread runs{[&] { loop.run_ready(); }};
+            thread goes_on{[&] {
+                p.release();
+                joiners.run_ready();
+                runs.join();
+                joiners.run_ready();
+            }};
+            result const second = set.blocking_join_next();
+            goes_on.join();
+            bool const taken = first.blocking_join() == 1U;
+            RONDO_CHECK_EXPECT(second == (taken ? result{std::unexpect, join_error::empty} : 7));
+            RONDO_CHECK_EXPECT(set.empty());
+        },
+        1);
+}
+
+TEST(JoinSetModel, WhatIsDetachedWhileItIsGrantedDoesNotComeBack) {
+    EXPECT_HOLDS([] {
+        run_loop loop, joiners;
+        permits p{0};
+        join_set<int> set{loop};
+        set.spawn(answer(7));
+        auto first = spawn(joiners, first_of(p, set));
+        joiners.run_ready();
+        p.release();
+        thread runs{[&] {
+            loop.run_ready();
+            joiners.run_ready();
+        }};
+        set.detach_all();
+        RONDO_CHECK_EXPECT(set.empty());
+        runs.join();
+        joiners.run_ready();
+        RONDO_CHECK_EXPECT(first.ended());
+        RONDO_CHECK_EXPECT(set.empty());
     });
 }
 

@@ -403,13 +403,62 @@ TEST_F(JoinSet, AJoinThatLosesInTheInstantInWhichItIsGrantedPutsTheTaskBack) {
     loop.run_ready();
     gate.release();
     other.run_ready();
-    EXPECT_TRUE(set.empty()) << "it is granted";
+    EXPECT_EQ(set.size(), 1U) << "it is granted, and not joined";
     set.spawn(other, answer(2));
     other.run_ready();
     loop.run_ready();
     EXPECT_EQ(handle.blocking_join(), 0U);
     EXPECT_EQ(set.try_join_next().value(), result{1}) << "it is the first again";
     EXPECT_EQ(set.try_join_next().value(), result{2});
+}
+
+// Who is second in line, behind one that is granted the last task and may not take it.
+class JoinSetSecondInLine : public JoinSet {
+  protected:
+    void SetUp() override {
+        set.spawn(other, answer(1));
+        first.emplace(spawn(loop, first_of(gate, set)));
+        second.emplace(spawn(behind, next(set)));
+        loop.run_ready();
+        behind.run_ready();
+    }
+
+    manual_loop other, behind;
+    std::optional<join_handle<std::size_t>> first;
+    std::optional<join_handle<result>> second;
+};
+
+TEST_F(JoinSetSecondInLine, IsGivenATaskThatTheFirstWasGrantedAndDidNotTake) {
+    gate.release();
+    other.run_ready();
+    behind.run_ready();
+    EXPECT_FALSE(second->ended()) << "the task is not joined yet";
+    loop.run_ready();
+    behind.run_ready();
+    EXPECT_EQ(first->blocking_join(), 0U);
+    EXPECT_EQ(second->blocking_join().value(), result{1});
+}
+
+TEST_F(JoinSetSecondInLine, HearsThatNoneIsLeftWhenTheFirstHasTakenTheLast) {
+    other.run_ready();
+    behind.run_ready();
+    EXPECT_FALSE(second->ended());
+    loop.run_ready();
+    behind.run_ready();
+    EXPECT_EQ(first->blocking_join(), 1U);
+    EXPECT_EQ(second->blocking_join().value(), std::unexpected{join_error::empty});
+}
+
+TEST_F(JoinSetSecondInLine, HearsThatNoneIsLeftWhenAllAreDetached) {
+    gate.release();
+    other.run_ready();
+    set.detach_all();
+    EXPECT_TRUE(set.empty());
+    behind.run_ready();
+    EXPECT_EQ(second->blocking_join().value(), std::unexpected{join_error::empty});
+    loop.run_ready();
+    EXPECT_EQ(first->blocking_join(), 0U);
+    EXPECT_TRUE(set.empty()) << "what was detached does not come back";
 }
 
 TEST(JoinSetThreads, TasksEndOnManyThreadsAndEachIsJoinedOnce) {
@@ -441,6 +490,20 @@ TEST(JoinSetThreads, TasksEndOnManyThreadsAndEachIsJoinedOnce) {
 }
 
 using JoinSetDeathTest = JoinSet;
+
+TEST_F(JoinSetDeathTest, ASetIsNotDestroyedUnderAJoinerThatWasGrantedATask) {
+    EXPECT_DEATH(
+        {
+            manual_loop other;
+            auto doomed = std::make_unique<join_set<int>>(other);
+            doomed->spawn(answer(1));
+            auto waits = spawn(loop, next(*doomed));
+            loop.run_ready();
+            other.run_ready();
+            doomed.reset();
+        },
+        "after everyone has left it");
+}
 
 TEST_F(JoinSetDeathTest, ASetIsNotDestroyedUnderAJoiner) {
     EXPECT_DEATH(

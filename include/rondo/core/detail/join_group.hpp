@@ -34,6 +34,7 @@ class join_member : public root_base, list_hook<join_member> {
         running,
         asked,    // runs, and was asked to stop
         ended,    // waits to be joined
+        granted,  // to a joiner that has not taken it yet
         outside,  // joined, detached, or not in the set yet
     };
 
@@ -64,6 +65,7 @@ class group_op : public waiter {
 
     join_group* group_;
     wish wish_;
+    bool joined_ = false;  // try_join() has taken the member out of the set
     cell<join_member*> member_{nullptr};
 };
 
@@ -74,6 +76,7 @@ class join_group final : public wait_queue, public recycled {
     void let_go() noexcept;
 
     std::size_t size() noexcept;
+    // Whether somebody waits, or was granted a member and has not taken it.
     bool awaited() noexcept;
 
     // Before the member begins.
@@ -83,6 +86,10 @@ class join_group final : public wait_queue, public recycled {
 
     // Grants it now if it can.
     bool try_grant(group_op& op) noexcept;
+    // The same for one that takes the member at once, whatever happens.
+    bool try_join(group_op& op) noexcept;
+    // The member that it was granted is joined, and out of the set.
+    void join(group_op& op) noexcept;
     // What was granted and not taken is the first to be joined again.
     void put_back(join_member& m) noexcept;
     // Drops those that have ended.
@@ -97,15 +104,18 @@ class join_group final : public wait_queue, public recycled {
     bool grant(waiter& first) noexcept override;
     bool grant_next(group_op& op) noexcept;
     void move(join_member& m, place to) noexcept;
+    void take_out(join_member& m) noexcept;
     member_list& list_at(place p) noexcept;
     bool none_runs() const noexcept { return running_.empty() && asked_.empty(); }
     join_member* take(place from) noexcept;
     void drop_all(place from) noexcept;
+    bool detach_granted() noexcept;
 
     // Under the lock.
     member_list running_;
     member_list asked_;
     member_list ended_;
+    member_list granted_;
     cell<std::size_t> size_;
 
     atomic<int> owners_{1};
