@@ -16,25 +16,79 @@
 //                          no two are closer than a period, but for the 5 ms by which a timer may
 //                          be late without a new rhythm
 // Clock          the timers of whoever awaits tick(), virtual in the simulator.
-// Cancellation   a tick() that is stopped has consumed nothing: the next tick() waits for the same
-//                moment. With an explicit token it ends early with wait_error::stopped.
+// Cancellation   a tick() that is stopped, or loses a when_any, has consumed nothing: the next
+//                one waits for the same moment. With an explicit token it ends early with
+//                wait_error::stopped.
 // Thread safety  none; an interval belongs to one task.
-// Allocation     a frame for each tick(), recycled.
+// Elsewhere      a foreign coroutine may await it too.
+// Allocation     none; a frame if a foreign coroutine awaits it.
 // Example        examples/sim/heartbeat.cpp
 #pragma once
 
 #include <algorithm>
 #include <chrono>
+#include <coroutine>
 #include <cstdint>
 #include <expected>
+#include <type_traits>
 
 #include "rondo/core/assert.hpp"
+#include "rondo/core/detail/as_task.hpp"
 #include "rondo/core/task.hpp"
 #include "rondo/core/this_task.hpp"
 
 namespace rondo {
 
 enum class missed_ticks : std::uint8_t { burst, delay, skip };
+
+class interval;
+
+namespace detail {
+
+template <class Op, class Bounds>
+using task_wait_alone = task_wait<Op, Bounds, alone::yes>;
+
+// Result is a time_point, or an expected one if a token may end the wait.
+template <class Result, template <class, class> class Wait>
+class tick_awaiter {
+  public:
+    tick_awaiter(interval& every, stop_token token, promise_base& task) noexcept;
+
+    bool await_ready() const noexcept { return false; }
+    template <class Promise>
+    auto await_suspend(std::coroutine_handle<Promise> h) noexcept {
+        return sleep_.await_suspend(h);
+    }
+    Result await_resume() noexcept;
+
+  private:
+    interval& every_;
+    time_point due_;
+    sleep_awaiter<Wait> sleep_;
+};
+
+template <class Result>
+class [[nodiscard("a tick is waited for when it is awaited")]] next_tick {
+  public:
+    next_tick(interval& every, stop_token token) noexcept : every_(every), token_(token) {}
+
+    tick_awaiter<Result, task_wait> rondo_await(promise_base& task) const noexcept {
+        return {every_, token_, task};
+    }
+    // In a task that does nothing else: the tick is consumed only if the combinator still wants it.
+    tick_awaiter<Result, task_wait_alone> rondo_await_alone(promise_base& task) const noexcept {
+        return {every_, token_, task};
+    }
+    foreign_task_awaiter<Result> operator co_await() const {
+        return as_task(next_tick{*this}).operator co_await();
+    }
+
+  private:
+    interval& every_;
+    stop_token token_;
+};
+
+}  // namespace detail
 
 class interval {
   public:
@@ -46,16 +100,9 @@ class interval {
 
     clock::duration period() const noexcept { return period_; }
 
-    task<time_point> tick() {
-        time_point const due = next_due(co_await this_environment());
-        co_await sleep_until(due);
-        co_return came(due);
-    }
-    task<std::expected<time_point, wait_error>> tick(stop_token token) {
-        time_point const due = next_due(co_await this_environment());
-        std::expected<void, wait_error> const slept = co_await sleep_until(due, token);
-        if (!slept) co_return std::unexpected{slept.error()};
-        co_return came(due);
+    detail::next_tick<time_point> tick() noexcept { return {*this, {}}; }
+    detail::next_tick<std::expected<time_point, wait_error>> tick(stop_token token) noexcept {
+        return {*this, token};
     }
 
     // The next tick is due a period from now, at once, at a moment, after a while; the later ones
@@ -69,6 +116,9 @@ class interval {
     }
 
   private:
+    template <class Result, template <class, class> class Wait>
+    friend class detail::tick_awaiter;
+
     interval(clock::duration period, time_limit start, missed_ticks missed) noexcept
         : period_(period), next_(start), missed_(missed) {
         RONDO_ASSERT(period > clock::duration::zero(), "an interval has a period");
@@ -101,5 +151,23 @@ class interval {
     missed_ticks missed_;
     timer_service* timers_ = nullptr;
 };
+
+namespace detail {
+
+template <class Result, template <class, class> class Wait>
+tick_awaiter<Result, Wait>::tick_awaiter(interval& every, stop_token token,
+                                         promise_base& task) noexcept
+    : every_(every), due_(every.next_due(task.env())), sleep_(time_limit{due_}, token, task) {}
+
+template <class Result, template <class, class> class Wait>
+Result tick_awaiter<Result, Wait>::await_resume() noexcept {
+    std::expected<void, wait_error> const slept = sleep_.await_resume();
+    if constexpr (!std::is_same_v<Result, time_point>) {
+        if (!slept) return std::unexpected{slept.error()};
+    }
+    return every_.came(due_);
+}
+
+}  // namespace detail
 
 }  // namespace rondo

@@ -71,6 +71,7 @@ class empty_queue : public wait_queue {
 class sleep_op : public waiter {
   public:
     static constexpr auto activity = task_trace::activity::sleeping;
+    static constexpr bool deadline_is_success = true;
 
     sleep_op() noexcept : waiter(queue_) {}  // keeps the address, no more
 

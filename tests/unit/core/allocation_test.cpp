@@ -10,6 +10,7 @@
 
 #include "rondo/core/block_on.hpp"
 #include "rondo/core/frame_allocator.hpp"
+#include "rondo/core/interval.hpp"
 #include "rondo/core/run_loop.hpp"
 #include "rondo/core/spawn.hpp"
 #include "rondo/core/stop.hpp"
@@ -110,11 +111,13 @@ TEST(Allocation, WaitsThatTimeOutOrAreStoppedAllocateNothing) {
     EXPECT_EQ(counted_in_loop, 0);
 }
 
-TEST(Allocation, YieldsAndSleepsAllocateNothing) {
+TEST(Allocation, YieldsSleepsAndTicksAllocateNothing) {
     long const counted_in_loop = block_on([]() -> task<long> {
+        interval every{1ns, time_point{}};
         counter const c;
         for (int i = 0; i < rounds; ++i) {
             co_await yield();
+            (void)co_await every.tick();
             co_await sleep_until(clock::now());
         }
         // Real time: three sleeps that really go through the timers.

@@ -1,25 +1,34 @@
-// this_environment, yield and the sleeps.
+// this_environment, yield and the sleeps; and ticks that meet something else in one instant. (When
+// ticks come is tested in a simulated world: tests/unit/sim/interval_test.cpp.)
 #include "rondo/core/this_task.hpp"
 
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstddef>
 #include <expected>
+#include <optional>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "rondo/core/block_on.hpp"
 #include "rondo/core/core.hpp"
+#include "rondo/core/interval.hpp"
 #include "rondo/core/spawn.hpp"
 #include "rondo/core/task.hpp"
+#include "rondo/core/when_any.hpp"
+#include "support/foreign.hpp"
 #include "support/manual_loop.hpp"
+#include "support/permits.hpp"
 
 namespace rondo {
 namespace {
 
 using namespace std::chrono_literals;
 using test::manual_loop;
+using test::permits;
 
 using log = std::vector<std::string>;
 
@@ -128,6 +137,87 @@ TEST(Sleep, BlockOnSleepsInRealTime) {
     time_point const before = clock::now();
     block_on([]() -> task<void> { co_await sleep_for(3ms); }());  // real time is what is tested
     EXPECT_GE(clock::now() - before, 3ms);
+}
+
+class TickInAWhenAny : public testing::Test {
+  protected:
+    void SetUp() override { ASSERT_EQ(tick_now(), beginning); }
+
+    // Nothing when none is due.
+    std::optional<time_point> tick_now() {
+        auto handle = spawn(loop, [](interval& e) -> task<time_point> {
+            time_point const due = co_await e.tick();
+            co_return due;
+        }(every));
+        loop.run_ready();
+        if (handle.ended()) return handle.blocking_join().value();
+        handle.request_stop();
+        loop.run_ready();
+        return std::nullopt;
+    }
+
+    // The permit and the tick of 10 ms come in one instant.
+    std::size_t winner(task<std::size_t> race) {
+        auto handle = spawn(loop, std::move(race));
+        loop.run_ready();
+        p.release();
+        loop.pass(10ms);
+        loop.run_ready();
+        return handle.blocking_join().value();
+    }
+
+    manual_loop loop;
+    permits p{0};
+    interval every{10ms};
+    time_point const beginning = loop.now();
+};
+
+TEST_F(TickInAWhenAny, IsNotLostIfItLosesInTheInstantInWhichItIsDue) {
+    EXPECT_EQ(winner([](permits& from, interval& e) -> task<std::size_t> {
+                  auto const r = co_await when_any(from.acquire(), e.tick());
+                  co_return r.index();
+              }(p, every)),
+              0U);
+    EXPECT_EQ(tick_now(), beginning + 10ms);
+    EXPECT_EQ(tick_now(), std::nullopt);
+}
+
+TEST_F(TickInAWhenAny, WithATokenIsNotLostEither) {
+    stop_source source;
+    EXPECT_EQ(winner([](permits& from, interval& e, stop_token t) -> task<std::size_t> {
+                  auto const r = co_await when_any(from.acquire(), e.tick(t));
+                  co_return r.index();
+              }(p, every, source.token())),
+              0U);
+    EXPECT_EQ(tick_now(), beginning + 10ms);
+}
+
+TEST_F(TickInAWhenAny, LeavesTheOtherItsPermitIfItWins) {
+    auto race = spawn(loop, [](permits& from, interval& e) -> task<std::size_t> {
+        auto const r = co_await when_any(from.acquire(), e.tick());
+        co_return r.index();
+    }(p, every));
+    loop.run_ready();
+    loop.pass(10ms);
+    p.release();
+    loop.run_ready();
+    ASSERT_TRUE(race.ended());
+    EXPECT_EQ(race.blocking_join().value(), 1U);
+    EXPECT_EQ(p.available(), 1U);
+    EXPECT_EQ(tick_now(), std::nullopt);
+    loop.pass(10ms);
+    EXPECT_EQ(tick_now(), beginning + 20ms);
+}
+
+TEST(Tick, MayBeAwaitedByACoroutineThatIsNoTask) {
+    interval every{1ms, time_point{}};  // in the past: real time does not matter
+    std::vector<time_point> due;
+    [](interval& e, std::vector<time_point>& seen) -> test::foreign {
+        time_point const first = co_await e.tick();
+        std::expected<time_point, wait_error> const second = co_await e.tick(stop_token{});
+        seen = {first, second.value()};
+    }(every, due);
+    EXPECT_EQ(due, (std::vector{time_point{}, time_point{} + 1ms}));
 }
 
 }  // namespace

@@ -100,8 +100,17 @@ class task_wait final : resumption {
         disarm();
         phase_ = phase::decided;
         if (op_.state() == wait_state::stopped) return task_.unwind();
-        if (op_.state() == wait_state::granted && !may_take()) return task_.unwind();
+        if (has_result() && !may_take()) return task_.unwind();
         return task_.handle();
+    }
+
+    // Whether it was decided for what the operation waits for.
+    bool has_result() const noexcept {
+        wait_state const how = op_.state();
+        if constexpr (requires { requires Op::deadline_is_success; }) {
+            if (how == wait_state::timed_out) return true;
+        }
+        return how == wait_state::granted;
     }
 
     // False: somebody else was faster, and what this one has goes on to the next.
