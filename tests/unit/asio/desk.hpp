@@ -56,6 +56,7 @@ class desk {
     }
 
     bool asked() const noexcept { return handler_ != nullptr; }
+    int times_asked() const noexcept { return times_asked_; }
     bool told_to_cancel() const noexcept { return told_to_cancel_; }
 
   private:
@@ -63,6 +64,7 @@ class desk {
     void accept(Handler handler) {
         auto slot = net::get_associated_cancellation_slot(handler);
         handler_ = std::move(handler);
+        ++times_asked_;
         if (!slot.is_connected()) return;
         slot.assign([this](net::cancellation_type_t) {
             told_to_cancel_ = true;
@@ -75,6 +77,7 @@ class desk {
     net::io_context& io_;
     bool cancels_;
     std::move_only_function<void(Args...)> handler_;
+    int times_asked_ = 0;
     bool told_to_cancel_ = false;
 };
 

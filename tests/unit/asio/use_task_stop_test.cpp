@@ -2,7 +2,10 @@
 // the end of its context. Stepped by hand.
 #include <gtest/gtest.h>
 
+#include <boost/asio/buffer.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/local/connect_pair.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <cstddef>
@@ -107,13 +110,32 @@ TEST_F(UseTaskStop, AnotherErrorIsACompletion) {
     EXPECT_EQ(handle.blocking_join(), error_code{net::error::connection_reset});
 }
 
-TEST_F(UseTaskStop, ThatOvertakesTheStartCancelsWhatIsStarted) {
+TEST_F(UseTaskStop, ThatOvertakesTheStartStartsNothing) {
     auto handle = spawn(loop, ask_as_guest(d, guest{guests}));
     loop.run_ready();
     handle.request_stop();
     run_both();
-    EXPECT_TRUE(d.told_to_cancel());
+    EXPECT_EQ(d.times_asked(), 0);
     EXPECT_EQ(guests, 0);
+    EXPECT_EQ(handle.blocking_join(), std::unexpected{wait_error::stopped});
+}
+
+using net::local::stream_protocol;
+
+task<std::size_t> say(stream_protocol::socket& to) {
+    auto const n = co_await to.async_write_some(net::buffer("abcd", 4), use_task);
+    co_return n.value();
+}
+
+TEST_F(UseTaskStop, ThatOvertakesTheStartOfAWriteSendsNothing) {
+    stream_protocol::socket here{io};
+    stream_protocol::socket peer{io};
+    net::local::connect_pair(here, peer);
+    auto handle = spawn(loop, say(here));
+    loop.run_ready();
+    handle.request_stop();
+    run_both();
+    EXPECT_EQ(peer.available(), 0U);
     EXPECT_EQ(handle.blocking_join(), std::unexpected{wait_error::stopped});
 }
 
@@ -198,6 +220,19 @@ TEST_F(UseTaskStop, ATokenGivesOperationAborted) {
     run_both();
     source.request_stop();
     run_both();
+    EXPECT_EQ(handle.blocking_join(), error_code{net::error::operation_aborted});
+}
+
+// One that is asked for a value is started all the same: what completes at once gives its result.
+TEST_F(UseTaskStop, ATokenThatOvertakesTheStartCancelsWhatIsStarted) {
+    stop_source source;
+    auto handle = spawn(loop, ask_within(d, source.token()));
+    loop.run_ready();
+    source.request_stop();
+    run_both();
+    EXPECT_EQ(d.times_asked(), 1);
+    EXPECT_TRUE(d.told_to_cancel());
+    ASSERT_TRUE(handle.ended());
     EXPECT_EQ(handle.blocking_join(), error_code{net::error::operation_aborted});
 }
 

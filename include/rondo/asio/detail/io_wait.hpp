@@ -131,6 +131,7 @@ class io_wait final : rondo::detail::remote_wait<Bounds> {
 
     // There.
     void start() noexcept {
+        if (!this->may_start()) return;
         try {
             if (this->can_be_withdrawn()) signal_.open();
             std::apply(

@@ -22,6 +22,9 @@
 //   I3  a request may reach the place before the start does, or after the end; there both are
 //       ordered, and it is the place that knows.
 //   I4  after a share was given back nothing of the frame is touched by whoever had it.
+//   I5  what a stop of the environment overtakes is not started: nobody would hear of its result. A
+//       deadline or an explicit token does not keep it from starting, as what completes at once
+//       beats them; the request to cancel follows.
 #pragma once
 
 #include <coroutine>
@@ -42,7 +45,8 @@ class remote_wait : resumption {
     // For the hooks. False: it had been withdrawn, or was ending.
     bool withdraw(wait_state why) noexcept {
         wait_state nothing = wait_state::idle;
-        // relaxed: the task reads it when the hooks are gone, which orders it
+        // relaxed: the task reads it when the hooks are gone, which orders it; the place has to
+        // see it only if it was set before
         if (!why_.compare_exchange_strong(nothing, why, std::memory_order_relaxed,
                                           std::memory_order_relaxed)) {
             return false;  // I2
@@ -83,14 +87,21 @@ class remote_wait : resumption {
         return !std::is_same_v<Bounds, no_bounds> || own_stop().stop_possible();
     }
 
+    // At the place, before it starts anything. False: a stop was asked for, nothing is to be
+    // started, and the frame may be gone.
+    [[nodiscard("the frame may be gone")]] bool may_start() noexcept {
+        if (why() != wait_state::stopped) return true;  // I5
+        never_started();
+        return false;
+    }
     // At the place.
     void started() noexcept { give_back(1); }
     void ended() noexcept { give_back(1); }
     void cancelled() noexcept { give_back(1); }
-    // The place is gone, and never started it.
+    // It is not started, as a stop came first or the place is gone.
     void never_started() noexcept { give_back(2); }
 
-    // Why the operation was to be cancelled; for the task, when it goes on.
+    // Why the operation is to be cancelled; it stays so when the task goes on.
     wait_state why() const noexcept { return why_.load(std::memory_order_relaxed); }
     flow& turn() const noexcept { return *task_.env().flow; }
 
