@@ -1,17 +1,20 @@
-// counted_new.hpp: counts the allocations of a program: replaces the global operator new, or
-// listens to the sanitizer's.
+// counted_new.hpp: counts the allocations of a program, or lets one fail: replaces the global
+// operator new, or listens to the sanitizer's (which do not fail).
 //
 // Include it in one file of a program of its own.
 //
 //   allocation_count const during;
 //   ...
 //   EXPECT_EQ(during.count(), 0);
+//
+//   next_allocation_fails = true;   // of this thread; not when sanitized
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdlib>
 #include <new>
+#include <utility>
 
 #include "support/sanitized.hpp"
 
@@ -51,7 +54,10 @@ inline void on_free(void const volatile*) {}
 
 namespace rondo::test {
 
+inline thread_local bool next_allocation_fails = false;
+
 inline void* count_allocation(std::size_t size, std::size_t alignment) {
+    if (std::exchange(next_allocation_fails, false)) throw std::bad_alloc{};
     allocations.fetch_add(1, std::memory_order_relaxed);
     std::size_t const whole = (size + alignment - 1) / alignment * alignment;
     void* const memory = std::aligned_alloc(alignment, whole);

@@ -12,9 +12,11 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
 #include <cstddef>
+#include <new>
 #include <thread>
 #include <utility>
 
+#include "desk.hpp"
 #include "rondo/asio/context_owner.hpp"
 #include "rondo/asio/use_task.hpp"
 #include "rondo/core/block_on.hpp"
@@ -175,6 +177,30 @@ TEST(UseTaskAllocation, NoneInATaskThatNobodyCanStop) {
     expect_none(allocations_from_a_loop<composed<tcp::socket>>(false));
     expect_none(allocations_from_a_loop<net::steady_timer>(false));
 }
+
+#ifndef RONDO_TEST_SANITIZED
+
+task<void> ask(test::desk<boost::system::error_code>& d) { (void)co_await d.async_ask(use_task); }
+
+class UseTaskWithoutMemory : public test::UseTask {};
+
+TEST_F(UseTaskWithoutMemory, ThrowsInsteadOfWaitingForWhatWasNotStarted) {
+    test::desk<boost::system::error_code> d{io};
+    auto handle = spawn(loop, ask(d));
+    loop.run_ready();
+    // A new thread has no signal that is free.
+    std::thread{[this] {
+        test::next_allocation_fails = true;
+        run_io();
+        EXPECT_FALSE(std::exchange(test::next_allocation_fails, false)) << "nothing was asked for";
+    }}.join();
+    EXPECT_EQ(d.times_asked(), 0);
+    loop.run_ready();
+    ASSERT_TRUE(handle.ended());
+    EXPECT_THROW((void)handle.blocking_join(), std::bad_alloc);
+}
+
+#endif
 
 }  // namespace
 }  // namespace rondo

@@ -60,14 +60,15 @@ class io_handler {
     using allocator_type = operation_allocator<void>;
     using cancellation_slot_type = boost::asio::cancellation_slot;
 
-    io_handler(Wait& to, operation_memory& memory, cancellation_slot_type slot) noexcept
-        : to_(&to), memory_(memory), slot_(slot) {}
+    io_handler(Wait& to, operation_memory& memory) noexcept : to_(&to), memory_(memory) {}
     io_handler(io_handler&& other) noexcept
         : to_(std::exchange(other.to_, nullptr)), memory_(other.memory_), slot_(other.slot_) {}
     io_handler& operator=(io_handler&&) = delete;
     ~io_handler() {
         if (to_ != nullptr) to_->abandoned();
     }
+
+    void listen(cancellation_slot_type slot) noexcept { slot_ = slot; }
 
     allocator_type get_allocator() const noexcept { return memory_; }
     cancellation_slot_type get_cancellation_slot() const noexcept { return slot_; }
@@ -133,10 +134,14 @@ class io_wait final : rondo::detail::remote_wait<Bounds> {
     void start() noexcept {
         if (!this->may_start()) return;
         try {
-            if (this->can_be_withdrawn()) signal_.open();
+            // The first thing: whatever is thrown, it tells of the end.
+            io_handler<io_wait> handler{*this, memory_};
+            if (this->can_be_withdrawn()) {
+                signal_.open();
+                handler.listen(signal_.slot());
+            }
             std::apply(
-                [this](auto&... arguments) {
-                    io_handler<io_wait> handler{*this, memory_, signal_.slot()};
+                [this, &handler](auto&... arguments) {
                     std::move(call_.initiation)(std::move(handler), std::move(arguments)...);
                 },
                 call_.arguments);
