@@ -183,12 +183,9 @@ void execution::abandon_fibers() {
 namespace {
 
 // One execution at a time in a process: stacks, arena and records are kept and used again.
+// The terminate handler is the process's too, and so it is changed in one's turn.
 struct session {
-    session() : previous_handler(std::set_terminate(&on_terminate)) {
-        if (running()) {
-            misuse("explore() inside a scenario");
-        }
-        exclusive = std::unique_lock(turn());
+    session() : exclusive(turn()), previous_handler(std::set_terminate(&on_terminate)) {
         engine().begin_session();
     }
     ~session() {
@@ -198,9 +195,12 @@ struct session {
     session(session const&) = delete;
     session& operator=(session const&) = delete;
 
-    static std::mutex& turn() {
+    static std::unique_lock<std::mutex> turn() {
+        if (running()) {
+            misuse("explore() inside a scenario");
+        }
         static std::mutex only;
-        return only;
+        return std::unique_lock(only);
     }
     static execution& engine() {
         // Never destroyed: objects of the program that die later may still hold arena memory.
@@ -208,8 +208,8 @@ struct session {
         return *only;
     }
 
+    std::unique_lock<std::mutex> exclusive;  // to the end, when the handler is as it was
     std::terminate_handler previous_handler;
-    std::unique_lock<std::mutex> exclusive;
 };
 
 schedule_settings settings_of(options const& how) {

@@ -2,12 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <optional>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "rondo/check/check.hpp"
@@ -275,6 +278,27 @@ TEST(Search, WakingADestroyedWordIsAllowed) {
 }
 
 // Depth 3: three ordering constraints, found by random priorities.
+TEST(Search, OfTwoThreadsAtOnceLeavesTheTerminateHandlerAsItWas) {
+    std::terminate_handler const before = std::get_terminate();
+    for (int i = 0; i < 10; ++i) {
+        std::atomic<bool> begun{false};
+        std::thread first{[&] {
+            check::explore({}, [&] {
+                if (begun.exchange(true)) return;
+                // Time for the second one to come; it cannot be seen from here.
+                for (int n = 0; n < 1'000; ++n) std::this_thread::yield();
+            });
+        }};
+        std::thread second{[&] {
+            while (!begun) std::this_thread::yield();
+            check::explore({}, [] {});
+        }};
+        first.join();
+        second.join();
+        ASSERT_EQ(std::get_terminate(), before);
+    }
+}
+
 TEST(Pct, FindsABugOfDepthThree) {
     auto const scenario = [] {
         check::atomic<int> a{0};
