@@ -22,8 +22,10 @@
 //       granted: that share is the joiner's.
 //   I4  no result is destroyed, and no stop asked for, under the lock.
 //   I5  a member that was taken out does not come back: ended() and put_back() find it outside.
+//   I6  running_ is in the order of the members' numbers, which is that in which they were added.
 #include "rondo/core/detail/join_group.hpp"
 
+#include <cstdint>
 #include <mutex>
 
 namespace rondo::detail {
@@ -71,7 +73,10 @@ bool join_group::awaited() noexcept {
 void join_group::add(join_member& m) noexcept {
     hold();
     std::lock_guard const guard{lock()};
-    move(m, place::running);  // J1
+    std::uint64_t const number = next_number_;
+    m.number_ = number;
+    next_number_ = number + 1;
+    move(m, place::running);  // J1, I6
     size_ = size_ + 1;
 }
 
@@ -160,14 +165,21 @@ bool join_group::detach_granted() noexcept {
     return none_is_back;
 }
 
+std::uint64_t join_group::next_number() noexcept {
+    std::lock_guard const guard{lock()};
+    return next_number_;
+}
+
 void join_group::stop_all() noexcept {
+    // What a stop does may be to spawn others, which nobody has asked to stop.
+    std::uint64_t const first_that_came_later = next_number();
     for (;;) {
         join_member* m = nullptr;
         {
             std::lock_guard const guard{lock()};
             m = running_.front();
-            if (m == nullptr) return;
-            move(*m, place::asked);  // J2
+            if (m == nullptr || m->number_ >= first_that_came_later) return;  // I6
+            move(*m, place::asked);                                           // J2
             m->hold();
         }
         m->request_stop();  // I4

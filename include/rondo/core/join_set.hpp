@@ -15,8 +15,8 @@
 //                wait when somebody else joins the last one, and not before: whoever has come
 //                first may still leave it to them (see Cancellation).
 // Stop           stop_all() asks the tasks that are in the set now; they are joined as usual.
-//                shutdown() asks and waits until none runs; results that are there then are
-//                dropped.
+//                shutdown() asks those and waits until none runs; results that are there then
+//                are dropped.
 // Destruction    asks all tasks to stop and does not wait for them: they unwind on their
 //                executors. To wait, co_await shutdown() first. Nobody waits in a set that goes.
 // Exceptions     of a task that is not joined go to executor::unobserved(), when the task is

@@ -19,6 +19,7 @@
 #include "rondo/core/run_loop.hpp"
 #include "rondo/core/shield.hpp"
 #include "rondo/core/spawn.hpp"
+#include "rondo/core/stop.hpp"
 #include "rondo/core/this_task.hpp"
 #include "rondo/core/when_any.hpp"
 #include "support/manual_loop.hpp"
@@ -177,6 +178,25 @@ TEST_F(JoinSet, StopAllStopsThoseThatAreThere) {
     EXPECT_FALSE(joined()) << "the third came later";
     gate.release();
     EXPECT_EQ(joined().value(), result{3});
+}
+
+// Spawns another one when it is asked to stop.
+task<int> leave_it_to_another(join_set<int>& set, permits& p) {
+    environment const& env = co_await this_environment();
+    auto const spawn_it = [&set, &p]() noexcept { set.spawn(wait_and_answer(p, 2)); };
+    stop_callback const when_asked{env.stop, spawn_it};
+    co_return co_await wait_and_answer(p, 1);
+}
+
+TEST_F(JoinSet, StopAllDoesNotStopWhatIsSpawnedMeanwhile) {
+    set.spawn(leave_it_to_another(set, gate));
+    loop.run_ready();
+    set.stop_all();
+    EXPECT_EQ(set.size(), 2U);
+    EXPECT_EQ(joined().value(), std::unexpected{join_error::task_stopped});
+    EXPECT_FALSE(joined());
+    gate.release();
+    EXPECT_EQ(joined().value(), result{2});
 }
 
 TEST_F(JoinSet, AParentTokenStopsATask) {

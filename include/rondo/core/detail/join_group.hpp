@@ -38,7 +38,8 @@ class join_member : public root_base, list_hook<join_member> {
         outside,  // joined, detached, or not in the set yet
     };
 
-    join_group& group_;  // until it has ended
+    join_group& group_;           // until it has ended
+    cell<std::uint64_t> number_;  // in the set
     cell<place> place_{place::outside};
 };
 
@@ -101,6 +102,7 @@ class join_group final : public wait_queue, public recycled {
     using member_list = linked_list<join_member>;
 
     void ended(join_member& m) noexcept;
+    std::uint64_t next_number() noexcept;
     bool grant(waiter& first) noexcept override;
     bool grant_next(group_op& op) noexcept;
     void move(join_member& m, place to) noexcept;
@@ -117,6 +119,7 @@ class join_group final : public wait_queue, public recycled {
     member_list ended_;
     member_list granted_;
     cell<std::size_t> size_;
+    cell<std::uint64_t> next_number_;
 
     atomic<int> owners_{1};
 };
