@@ -2,8 +2,8 @@
 //
 // All decisions are taken under the lock of the queue, so there is one decision and everybody
 // agrees on it. "Owner" is the task, thread or foreign coroutine that waits; its frame (or stack)
-// contains the waiter. Every line has a scenario of the same name in
-// tests/model/core/waiter_model_test.cpp.
+// contains the waiter. Every line has a scenario of the same name in tests/model/core:
+// waiter_model_test.cpp, and enlisting_model_test.cpp from W10 on.
 //
 //      state    -> state      by          on thread     then
 //  W1  idle     -> granted    enter()     owner's       owner goes on, no wake-up; those whom it
