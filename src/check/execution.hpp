@@ -22,6 +22,7 @@
 #include "arena.hpp"
 #include "chooser.hpp"
 #include "clock.hpp"
+#include "fairness.hpp"
 #include "fiber.hpp"
 #include "pool.hpp"
 #include "rondo/check/explore.hpp"
@@ -140,8 +141,7 @@ class execution {
     void release_memory(void* block);
 
   private:
-    using mask = std::uint8_t;
-    static mask bit(unsigned thread) noexcept { return static_cast<mask>(1U << thread); }
+    using mask = thread_mask;
 
     struct readable {
         std::array<std::uint32_t, chooser::max_alternatives> stores;
@@ -169,7 +169,6 @@ class execution {
     void block();
     void yield();
     void set_enabled(unsigned thread, bool enabled) noexcept;
-    void defer_self();
     void finish_thread();
     void destroy_storage();
     [[noreturn]] void fail_deadlocked();
@@ -211,11 +210,7 @@ class execution {
     mask enabled_ = 0;
     mask timed_ = 0;
     mask paused_ = 0;
-    mask ever_paused_ = 0;
-    // Fairness towards spinning threads, one byte for each thread; see scheduler.cpp.
-    std::uint64_t behind_ = 0;
-    std::uint64_t starving_ = 0;
-    std::uint64_t served_ = 0;
+    fairness turns_;
     unsigned steps_ = 0;
     int preemptions_left_ = 0;
     bool bounded_ = true;

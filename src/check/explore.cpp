@@ -59,10 +59,7 @@ void execution::reset(chooser& decisions, schedule_settings const& settings, int
     enabled_ = bit(0);
     timed_ = 0;
     paused_ = 0;
-    ever_paused_ = 0;
-    behind_ = 0;
-    starving_ = 0;
-    served_ = 0;
+    turns_ = fairness{};
     steps_ = 0;
     preemptions_left_ = preemptions;
     bounded_ = preemptions >= 0;

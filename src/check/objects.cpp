@@ -247,7 +247,7 @@ bool execution::wait(atomic_word const& object, std::uint32_t expected, bool tim
     set_enabled(self_, false);
     if (timed) {
         timed_ |= bit(self_);
-        defer_self();
+        turns_.pause(self_, enabled_);
         decisions_->defer(self_, 75);
     }
     block();

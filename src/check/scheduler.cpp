@@ -12,13 +12,8 @@
 //                every operation of other threads, so each order they could give is given by the
 //                choice at the next operation, at the same price.
 //
-// Fairness       A spinning thread could be scheduled for ever while the one it waits for is not.
-//                After Musuvathi, Qadeer: Fair Stateless Model Checking, PLDI 2008: when a thread
-//                pauses for the second time, it falls behind every thread that could have run and
-//                did not since its first pause; it is scheduled again when those have run or block.
-//                starving_: for each thread, who has been enabled since its last pause;
-//                served_: who has run since; behind_: who goes first.
-//                A wait that can time out counts as a pause, or it could time out for ever.
+// Fairness       A thread that spins lets those go first whom it may wait for: fairness.hpp. A wait
+//                that can time out counts as a pause, or it could time out for ever.
 
 #include <algorithm>
 #include <bit>
@@ -28,32 +23,13 @@
 #include "execution.hpp"
 
 namespace rondo::check::detail {
-namespace {
-
-constexpr std::uint64_t in_every_byte = 0x0101'0101'0101'0101U;
-
-std::uint64_t for_all(std::uint8_t mask) noexcept { return mask * in_every_byte; }
-std::uint8_t of(std::uint64_t masks, unsigned thread) noexcept {
-    return static_cast<std::uint8_t>(masks >> (8 * thread));
-}
-void assign(std::uint64_t& masks, unsigned thread, std::uint8_t mask) noexcept {
-    masks &= ~(std::uint64_t{0xff} << (8 * thread));
-    masks |= std::uint64_t{mask} << (8 * thread);
-}
-
-}  // namespace
 
 void execution::count_step() {
     if (++steps_ > settings_.max_steps) {
         fail(failure::livelock, "no end after %u steps", settings_.max_steps);
     }
     paused_ = 0;
-    if (ever_paused_ != 0) {
-        served_ |= for_all(bit(self_));
-        starving_ &= for_all(enabled_);
-        behind_ &= ~for_all(bit(self_));
-        assign(behind_, self_, 0);
-    }
+    turns_.step(self_, enabled_);
 }
 
 void execution::point() {
@@ -98,14 +74,7 @@ unsigned execution::next_thread(leaving how) {
     if (able == 0) {
         fail_deadlocked();
     }
-    mask from = able & static_cast<mask>(~paused_);
-    if (behind_ != 0) {
-        for (unsigned i = 0; i < thread_count_; ++i) {
-            if ((of(behind_, i) & enabled_) != 0) {
-                from &= static_cast<mask>(~bit(i));
-            }
-        }
-    }
+    mask from = able & static_cast<mask>(~(paused_ | turns_.held_back(thread_count_, enabled_)));
     if (from == 0) {
         from = able;
     }
@@ -168,19 +137,9 @@ void execution::pause(where at) {
     me().resumed = false;
     tick();
     decisions_->defer(self_, 100);
-    defer_self();
+    turns_.pause(self_, enabled_);
     paused_ |= bit(self_);
     yield();
-}
-
-void execution::defer_self() {
-    if ((ever_paused_ & bit(self_)) != 0) {
-        mask const waiting = of(starving_, self_) & static_cast<mask>(~of(served_, self_));
-        assign(behind_, self_, of(behind_, self_) | waiting);
-    }
-    ever_paused_ |= bit(self_);
-    assign(starving_, self_, enabled_ & static_cast<mask>(~bit(self_)));
-    assign(served_, self_, 0);
 }
 
 unsigned execution::spawn(void (*body)(void*), void* closure, where at) {
