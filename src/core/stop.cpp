@@ -97,6 +97,29 @@ void stop_source::end_current() noexcept {
     if (awaited) fence_.notify();
 }
 
+// The walk goes on at the source that a link leads to, unless that has been asked before.
+stop_source* stop_source::descend(stop_link& link) noexcept {
+    stop_source* const target = link.target_;
+    if (!target->mark_requested()) {
+        end_current();  // I3
+        return this;
+    }
+    target->up_ = this;
+    return target;
+}
+
+void stop_source::call(stop_hook& hook) noexcept {
+    hook.call_(hook);
+    end_current();  // I3
+}
+
+// Everything here has been called: so has the link that led here.
+stop_source* stop_source::ascend() noexcept {
+    stop_source* const up = up_;
+    up->end_current();  // I4: this one may be gone from here on
+    return up;
+}
+
 bool stop_source::request_stop() noexcept {
     if (!mark_requested()) return false;
     wake_scope const scope;
@@ -105,22 +128,12 @@ bool stop_source::request_stop() noexcept {
         stop_hook* const hook = at->begin_next();
         if (hook == nullptr) {
             if (at == this) return true;
-            stop_source* const up = at->up_;
-            up->end_current();  // I4: `at` may be gone from here on
-            at = up;
-            continue;
-        }
-        if (hook->call_ == nullptr) {
-            stop_source* const target = static_cast<stop_link*>(hook)->target_;
-            if (target->mark_requested()) {
-                target->up_ = at;
-                at = target;
-                continue;
-            }
+            at = at->ascend();
+        } else if (hook->call_ == nullptr) {
+            at = at->descend(static_cast<stop_link&>(*hook));
         } else {
-            hook->call_(*hook);
+            at->call(*hook);
         }
-        at->end_current();  // I3
     }
 }
 

@@ -128,6 +128,10 @@ class stop_source {
     bool mark_requested() noexcept;
     stop_hook* begin_next() noexcept;
     void end_current() noexcept;
+    // The steps of a walk; two of them lead to another source.
+    stop_source* descend(stop_link& link) noexcept;
+    void call(stop_hook& hook) noexcept;
+    stop_source* ascend() noexcept;
     void unlink(stop_hook& hook) noexcept;
 
     linked_list<stop_hook> hooks_;
