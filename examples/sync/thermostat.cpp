@@ -21,12 +21,14 @@ rondo::task<int> follow(rondo::watch::receiver<int> temperature) {
     }
     co_return last;
 }
+// [/watch]
 
+// [wait_for]
 rondo::task<int> wait_until_warm(rondo::watch::receiver<int> temperature) {
     auto const warm = co_await temperature.wait_for([](int degrees) { return degrees >= 20; });
     co_return warm ? **warm : 0;
 }
-// [/watch]
+// [/wait_for]
 
 rondo::task<bool> spend_the_morning(rondo::watch::receiver<int> temperature) {
     auto const [last, warm] =

@@ -20,7 +20,7 @@ namespace rondo {
 namespace detail {
 
 template <class T>
-class blocking_root final : result_slot<T>, resumption, live_task {
+class blocking_root final : kept_result<T>, resumption, live_task {
   public:
     blocking_root(run_loop& loop, task<T>&& child) noexcept
         : live_task(child.origin()),

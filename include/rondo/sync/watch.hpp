@@ -14,9 +14,12 @@
 //                a receiver. Without receivers send() gives its value back, and the others still
 //                work.
 // Borrowing      borrow() locks the value for others who want to change it: keep the ref for a
-//                moment, not across a wait, and do not borrow twice at once in one thread. The
-//                functions given to send_modify(), send_if_modified() and wait_for() are called
-//                with the value locked: they must not use the channel.
+//                moment, not across a wait, and do not borrow twice at once in one thread. So the
+//                task of wait_for() is awaited by one that uses the value at once; a branch of
+//                when_any(), a spawned task or asio::run() would keep it locked while others run,
+//                and are refused at compile time.
+// Functions      given to send_modify(), send_if_modified() and wait_for() are called with the
+//                value locked: they must not use the channel.
 // Exceptions     of such a function go to the caller. What it had done to the value stays, and the
 //                receivers are not told. std::bad_alloc from send(): nothing was changed.
 // Values         old ones are moved out and destroyed without a lock: a destructor may use the
@@ -100,6 +103,13 @@ class [[nodiscard("the value is locked until this is gone")]] ref {
     detail::watch_state<T>* state_;
     bool changed_ = false;
 };
+
+}  // namespace rondo::watch
+
+template <class T>
+inline constexpr bool rondo::detail::turn_bound<rondo::watch::ref<T>> = true;
+
+namespace rondo::watch {
 
 // Counted as a sender. A copy is another one.
 template <class T>
@@ -273,7 +283,7 @@ class [[nodiscard("a receiver is there to receive")]] receiver {
     }
 
     // Waits for a value of which `is_right(value)` is true, be it the current one, and borrows it.
-    // Values that come meanwhile are marked as seen.
+    // Values that come meanwhile are marked as seen. To be awaited directly: see Borrowing.
     template <class F>
     task<found> wait_for(F is_right) {
         return look_for(std::move(is_right), stop_token{});

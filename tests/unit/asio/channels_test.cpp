@@ -144,18 +144,25 @@ TEST_F(AsioChannels, ABroadcastIsReceivedByAll) {
     EXPECT_EQ(result(), 14);
 }
 
+task<int> wait_for_more_than_one(watch::receiver<int>& from) {
+    auto const found = co_await from.wait_for([](int n) { return n > 1; });
+    co_return found ? **found : -1;
+}
+
 TEST_F(AsioChannels, TheLatestValueIsWatchedAndWaitedFor) {
     auto [tx, rx] = watch::channel<int>(0);
     start([](watch::receiver<int> from, int& out) -> net::awaitable<void> {
         auto const changed = co_await from.changed();
         EXPECT_TRUE(changed.has_value());
-        auto const found = co_await asio::run(from.wait_for([](int n) { return n > 1; }));
-        out = found ? **found : -1;
+        out = co_await asio::run(wait_for_more_than_one(from));
     }(std::move(rx), got));
     EXPECT_TRUE(tx.send(1));
     io.poll();
     EXPECT_EQ(got, 0);
     EXPECT_TRUE(tx.send(7));
+    io.poll_one();
+    EXPECT_EQ(got, 0) << "it is found, and on its way";
+    EXPECT_TRUE(tx.send(8)) << "nothing is locked meanwhile";
     EXPECT_EQ(result(), 7);
 }
 

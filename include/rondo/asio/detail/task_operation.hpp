@@ -18,7 +18,7 @@
 namespace rondo::asio::detail {
 
 template <class T, class Handler>
-class task_operation final : rondo::detail::result_slot<T>, rondo::detail::resumption {
+class task_operation final : rondo::detail::kept_result<T>, rondo::detail::resumption {
   public:
     task_operation(associated<Handler> handler, task<T> child) noexcept
         : handler_(std::move(handler)), child_(std::move(child)) {}

@@ -107,7 +107,7 @@ struct branch_of {
 };
 
 template <class T>
-class branch final : public result_slot<T>, resumption {
+class branch final : public kept_result<T>, resumption {
   public:
     explicit branch(branch_of<T> b) noexcept
         : fork_(b.parent),

@@ -4,6 +4,8 @@
 #include <exception>
 #include <expected>
 #include <memory>
+#include <optional>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -17,6 +19,21 @@ namespace rondo::detail {
 // T, with void as an empty value.
 template <class T>
 using unit_t = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
+
+// Whether a T is good for the turn in which it was made and no longer, as it holds a lock for which
+// others put their thread to sleep. Whoever defines such a type says so here.
+template <class T>
+inline constexpr bool turn_bound = false;
+template <class T, class E>
+inline constexpr bool turn_bound<std::expected<T, E>> = turn_bound<T>;
+template <class T>
+inline constexpr bool turn_bound<std::optional<T>> = turn_bound<T>;
+template <class T, class U>
+inline constexpr bool turn_bound<std::pair<T, U>> = turn_bound<T> || turn_bound<U>;
+template <class... Ts>
+inline constexpr bool turn_bound<std::tuple<Ts...>> = (turn_bound<Ts> || ...);
+template <class... Ts>
+inline constexpr bool turn_bound<std::variant<Ts...>> = (turn_bound<Ts> || ...);
 
 template <class T>
 class result_slot : public continuation {
@@ -78,6 +95,19 @@ class result_slot : public continuation {
         std::conditional_t<std::is_reference_v<T>, std::remove_reference_t<T>*, T>>;
 
     std::variant<std::monostate, stored, std::exception_ptr> result_;
+};
+
+// The same for a result that is kept until somebody fetches it: others have turns in between.
+template <class T>
+class kept_result : public result_slot<T> {
+  protected:
+    // (Asserted here, where the compiler says it once and goes on.)
+    kept_result() noexcept {
+        static_assert(!turn_bound<T>,
+                      "this result holds a lock, and would hold it while others run: await it in "
+                      "a task of its own, which returns what is needed of it");
+    }
+    ~kept_result() = default;
 };
 
 }  // namespace rondo::detail

@@ -75,7 +75,7 @@ class root_base : public live_task {
 
 // Kind is derived from root_base and has end(), which calls leave_executor().
 template <class T, class Kind>
-class root_of final : public result_slot<T>, resumption, public Kind, public recycled {
+class root_of final : public kept_result<T>, resumption, public Kind, public recycled {
   public:
     template <class... Args>
     root_of(executor& where, task<T>&& child, stop_token parent, Args&... args) noexcept

@@ -42,7 +42,7 @@ class finish_line {
 
 // A live task so that it can be listed; nobody stops it, nobody keeps it.
 template <class T>
-class awaited_root final : result_slot<T>, resumption, public live_task {
+class awaited_root final : kept_result<T>, resumption, public live_task {
   public:
     awaited_root(executor& where, driver* lent, task<T>&& child) noexcept
         : live_task(child.origin()),
@@ -57,7 +57,7 @@ class awaited_root final : result_slot<T>, resumption, public live_task {
         return end_;
     }
     // Once it has ended.
-    using result_slot<T>::take;
+    using kept_result<T>::take;
 
   private:
     void request_stop() noexcept override {}
