@@ -61,6 +61,13 @@ class [[nodiscard("dropping a permit gives its room back")]] owned_permit {
   public:
     owned_permit(sender<T> from, detail::held_room<T> room) noexcept
         : sender_(std::move(from)), room_(std::move(room)) {}
+    owned_permit(owned_permit&&) noexcept = default;
+    owned_permit& operator=(owned_permit&& other) noexcept {
+        room_ = std::move(other.room_);  // the old room is given back while its channel is there
+        sender_ = std::move(other.sender_);
+        return *this;
+    }
+    ~owned_permit() = default;
 
     // Uses the permit up, without waiting, and gives the sender back.
     std::expected<sender<T>, T> send(T value) {

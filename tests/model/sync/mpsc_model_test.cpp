@@ -291,6 +291,22 @@ TEST(MpscModel, ManyPermitsComeTogether) {
     });
 }
 
+// Of the first channel the permit is all that is left.
+// Kills mpsc_replace_the_sender_before_the_room.
+TEST(MpscModel, AnOwnedPermitThatIsReplacedGivesItsRoomBackToAChannelThatIsThere) {
+    EXPECT_HOLDS([] {
+        auto room = [] {
+            auto const [tx, rx] = mpsc::channel<parcel>(1);
+            return tx.try_reserve_owned().value();
+        }();
+        auto [tx, rx] = mpsc::channel<parcel>(1);
+        room = tx.try_reserve_owned().value();
+        RONDO_CHECK_EXPECT(room.send(pack(1)));
+        RONDO_CHECK_EXPECT(**rx.blocking_recv() == 1);
+        RONDO_CHECK_EXPECT(tx.capacity() == 1);
+    });
+}
+
 // Kills mpsc_keep_the_room_of_many.
 TEST(MpscModel, RecvManyGivesAllTheRoomBack) {
     EXPECT_HOLDS([] {

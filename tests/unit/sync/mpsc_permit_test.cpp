@@ -233,6 +233,22 @@ TEST(MpscPermit, AnOwnedPermitThatIsDroppedGivesRoomAndSenderBack) {
     EXPECT_EQ(tx.strong_count(), 1U);
 }
 
+// The last owner of a channel goes with the assignment; its room is given back before that. (It is
+// the address sanitizer that sees whether it is.)
+TEST(MpscPermit, AnOwnedPermitThatIsReplacedGivesItsRoomBackToAChannelThatIsThere) {
+    auto room = [] {
+        auto const [tx, rx] = channel<int>(1);
+        return tx.try_reserve_owned().value();
+    }();
+    auto [tx, rx] = channel<int>(1);
+    room = tx.try_reserve_owned().value();
+    EXPECT_TRUE(room.same_channel(tx));
+    EXPECT_EQ(tx.capacity(), 0U);
+    EXPECT_EQ(tx.strong_count(), 2U);
+    EXPECT_TRUE(room.send(7));
+    EXPECT_EQ(rx.try_recv(), 7);
+}
+
 // --- the end ---------------------------------------------------------------------------------
 
 TEST(MpscPermit, AClosedReceiverWaitsAsLongAsPermitsAreOut) {
