@@ -79,7 +79,8 @@ class once_cell {
     std::expected<void, set_error<T>> set(T value) {
         using reason = set_error<T>::reason;
         if (state_.try_claim()) {
-            fill(detail::once_claim{&state_}, std::move(value));
+            detail::once_claim claim{&state_};  // before the value moves, which may throw
+            fill(std::move(claim), std::move(value));
             return {};
         }
         reason const why = initialized() ? reason::initialized : reason::initializing;
