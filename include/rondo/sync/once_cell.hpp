@@ -87,11 +87,15 @@ class once_cell {
         return std::unexpected{set_error<T>{why, std::move(value)}};
     }
 
-    // Takes the value out; the cell is empty then, and may be initialised again.
+    // Takes the value out; the cell is empty then, and may be initialised again. If moving it
+    // throws, it stays.
     std::optional<T> take() {
-        if (!initialized()) return std::nullopt;
-        std::optional<T> taken{value_.take()};
-        state_.reset();
+        std::optional<T> taken;  // what all returns name is built in its place, and not moved
+        if (initialized()) {
+            taken.emplace(std::move(value_.edit()));
+            value_.drop();
+            state_.reset();
+        }
         return taken;
     }
 

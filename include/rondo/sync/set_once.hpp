@@ -83,11 +83,14 @@ class set_once {
         return rondo::blocking_wait(wait_op{*this}, {d, t});
     }
 
-    // Takes the value out; another one can be set then.
+    // Takes the value out; another one can be set then. If moving it throws, it stays.
     std::optional<T> take() {
-        if (!initialized()) return std::nullopt;
-        std::optional<T> taken{value_.take()};
-        state_.reset();
+        std::optional<T> taken;  // what all returns name is built in its place, and not moved
+        if (initialized()) {
+            taken.emplace(std::move(value_.edit()));
+            value_.drop();
+            state_.reset();
+        }
         return taken;
     }
 

@@ -123,6 +123,24 @@ TEST_F(OnceCell, DestroysItsValueOnce) {
     EXPECT_EQ(lives.alive(), 0);
 }
 
+TEST_F(OnceCell, AMoveThatThrowsTakesNothingOut) {
+    census lives;
+    {
+        once_cell<jumpy> holds;
+        EXPECT_TRUE(holds.set(jumpy{lives, 3}));
+        EXPECT_THROW((void)holds.take(), std::runtime_error);
+        EXPECT_TRUE(holds.initialized());
+        EXPECT_EQ(lives.alive(), 1);
+    }
+    EXPECT_EQ(lives.alive(), 0);
+    {
+        once_cell<jumpy> holds;
+        EXPECT_TRUE(holds.set(jumpy{lives, 4}));
+        EXPECT_NO_THROW((void)holds.take()) << "it is moved once, and then it is out";
+    }
+    EXPECT_EQ(lives.alive(), 0);
+}
+
 // --- get_or_init -----------------------------------------------------------------------------
 
 TEST_F(OnceCell, TheFirstInitialisesAndTheOthersWaitForIt) {

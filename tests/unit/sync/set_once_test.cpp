@@ -19,6 +19,7 @@
 #include "rondo/sync/notify.hpp"
 #include "support/counted.hpp"
 #include "support/foreign.hpp"
+#include "support/jumpy.hpp"
 #include "support/manual_loop.hpp"
 
 namespace rondo {
@@ -28,6 +29,7 @@ using namespace std::chrono_literals;
 using test::census;
 using test::counted;
 using test::foreign;
+using test::jumpy;
 using test::manual_loop;
 
 using bounded = std::expected<int const*, wait_error>;
@@ -83,19 +85,30 @@ TEST(SetOnce, WhoIsAloneMayTakeTheValueOut) {
     EXPECT_EQ(lives.alive(), 0);
 }
 
-struct jumpy {
-    explicit jumpy(bool t) : throws(t) {}
-    jumpy(jumpy&& other) : throws(other.throws) {
-        if (throws) throw std::runtime_error{"moved"};
-    }
-    bool throws;
-};
-
 TEST(SetOnce, AMoveThatThrowsSetsNothing) {
+    census lives;
     set_once<jumpy> s;
-    EXPECT_THROW((void)s.set(jumpy{true}), std::runtime_error);
+    EXPECT_THROW((void)s.set(jumpy{lives, 1}), std::runtime_error);
     EXPECT_FALSE(s.initialized());
-    EXPECT_TRUE(s.set(jumpy{false}));
+    EXPECT_TRUE(s.set(jumpy{lives, jumpy::never}));
+}
+
+TEST(SetOnce, AMoveThatThrowsTakesNothingOut) {
+    census lives;
+    {
+        set_once<jumpy> s;
+        EXPECT_TRUE(s.set(jumpy{lives, 2}));
+        EXPECT_THROW((void)s.take(), std::runtime_error);
+        EXPECT_TRUE(s.initialized());
+        EXPECT_EQ(lives.alive(), 1);
+    }
+    EXPECT_EQ(lives.alive(), 0);
+    {
+        set_once<jumpy> s;
+        EXPECT_TRUE(s.set(jumpy{lives, 3}));
+        EXPECT_NO_THROW((void)s.take()) << "it is moved once, and then it is out";
+    }
+    EXPECT_EQ(lives.alive(), 0);
 }
 
 TEST(SetOnce, ATokenOrADeadlineEndsTheWaitWithAValue) {

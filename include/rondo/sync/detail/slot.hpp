@@ -29,8 +29,11 @@ class slot {
         ::new (room_.write().bytes) T(std::move(value));
     }
 
-    // Moves the value out; the room is empty then. If the move throws it stays.
-    T take() noexcept(moves_without_throwing) {
+    // Moves the value out; the room is empty then. (If a move could throw, it might be this one or
+    // the next of what is returned, and nobody could tell whether the value is still here.)
+    T take() noexcept
+    requires moves_without_throwing
+    {
         T& stored = value();
         T taken = std::move(stored);
         std::destroy_at(&stored);
