@@ -7,7 +7,7 @@
 //   word changes only under the lock, and notifications go from hand to hand: notify_one() offers
 //   one, and grant() gives it to the waiter whom the queue asks about.
 //   A waiter remembers the count of calls from when it was made. If the count has changed it was
-//   notified, wherever it is by then.
+//   notified, wherever it is by then. What was counted before, it has acquired with the count.
 //
 // Invariants (while the lock is free)
 //   I1  `awaited` is set if and only if somebody is in line.

@@ -18,7 +18,8 @@
 //
 // Thread safety  every member of notify may be called concurrently; a notified belongs to one
 //                owner.
-// Memory order   what happens before a notify_...() is visible to whom it reaches.
+// Memory order   what happens before a notify_...() is visible to whom it reaches; what happens
+//                before a notify_waiters() also to a notified() that is made too late to hear it.
 // Cancellation   who is stopped while it waits loses its place, and no notification. One that had
 //                been notified by notify_one() and goes without having seen it (an enabled
 //                notified that is dropped, a coroutine that is destroyed, a branch of when_any that
@@ -205,7 +206,8 @@ class notify final : wait_queue {
 };
 
 inline detail::notified_op::notified_op(notify& n) noexcept
-    // relaxed: a count that is too old only makes it see a call that was under way
-    : waiter(n), notify_(n), calls_(notify::calls_in(n.word_.load(std::memory_order_relaxed))) {}
+    // acquire: pairs with the release in notify_waiters(). Of a call that is counted it will not
+    // hear, so it has to see what came before it. (A count that is too old does no harm.)
+    : waiter(n), notify_(n), calls_(notify::calls_in(n.word_.load(std::memory_order_acquire))) {}
 
 }  // namespace rondo

@@ -98,6 +98,23 @@ TEST(NotifyModel, WaitersReachesWhoWasMadeBeforeWhereverItIs) {
     });
 }
 
+// The condition is nobody's but theirs, and relaxed: a notified() that comes too late to hear the
+// call sees what it was about.
+// notify_remember_the_calls_relaxed
+TEST(NotifyModel, WhoIsMadeAfterACallSeesWhatCameBeforeIt) {
+    EXPECT_HOLDS([] {
+        notify n;
+        atomic<int> condition{0};
+        thread notifies{[&] {
+            condition.store(1, std::memory_order_relaxed);
+            n.notify_waiters();
+        }};
+        auto change = n.notified();
+        if (condition.load(std::memory_order_relaxed) == 0) change.blocking_wait();
+        notifies.join();
+    });
+}
+
 // notify_waiters_in_line_relaxed
 TEST(NotifyModel, WaitersReachesWhoWasMadeBeforeAlsoIfSomebodyElseIsInLine) {
     EXPECT_HOLDS([] {
