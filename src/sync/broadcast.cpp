@@ -98,8 +98,7 @@ std::size_t broadcast_slot::unread() const noexcept {
 
 bool broadcast_desertion::grant(waiter&) noexcept { return channel_.receiver_count() == 0; }
 
-broadcast_waiter::broadcast_waiter(broadcast_state& channel, std::uint64_t wanted) noexcept
-    : waiter(channel), wanted_(wanted) {}
+broadcast_waiter::broadcast_waiter(broadcast_state& channel) noexcept : waiter(channel) {}
 
 broadcast_state::broadcast_state(std::size_t capacity)
     : capacity_(capacity),

@@ -3,7 +3,8 @@
 // A primitive describes an operation once, as a type Op derived from waiter:
 //
 //   R    take()      the result; called once, after ready() or a grant, on the owner's thread
-//   bool ready()     completes without waiting if it can (the fast path)
+//   bool ready()     completes without waiting if it can (the fast path); in every world it is
+//                    asked before the waiter enters its queue
 //   void hand_on()   it was ready or granted, but nobody is left to take it: pass it on
 //   bool ready_revocably()    optional: asked instead of ready() where hand_on() may follow, for
 //                             an operation whose ready() does what cannot be taken back

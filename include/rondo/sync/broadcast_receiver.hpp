@@ -51,9 +51,12 @@ template <class T>
 class broadcast_recv_op : public broadcast_waiter {
   public:
     broadcast_recv_op(broadcast_state& c, broadcast_cursor& at) noexcept
-        : broadcast_waiter(c, at.position), channel_(&c), at_(&at) {}
+        : broadcast_waiter(c), channel_(&c), at_(&at) {}
 
-    bool ready() const noexcept { return channel_->tail() != wanted() || channel_->closed(); }
+    bool ready() noexcept {
+        want(at_->position);  // now: the receiver may have been used since this was made
+        return channel_->tail() != wanted() || channel_->closed();
+    }
     std::expected<T, broadcast::recv_error> take() {
         // Closed first: what was sent before is then in the tail.
         (void)channel_->closed();

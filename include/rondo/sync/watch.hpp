@@ -202,9 +202,10 @@ class [[nodiscard("a receiver is there to receive")]] receiver {
 
     class changed_op : public detail::watch_change {
       public:
-        explicit changed_op(receiver& r) noexcept
-            : watch_change(r.state(), r.seen_), receiver_(r) {}
+        explicit changed_op(receiver& r) noexcept : watch_change(r.state()), receiver_(r) {}
 
+        // Now: the receiver may have been used since this was made.
+        bool ready() noexcept { return watch_change::ready(receiver_.seen_); }
         std::expected<void, changed_error> take() noexcept {
             std::uint64_t const version = state_type::version_in(this->channel_.word());
             if (version == this->seen_) return std::unexpected{changed_error::closed};

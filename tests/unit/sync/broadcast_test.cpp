@@ -323,6 +323,23 @@ TEST(Broadcast, ARecvThatLosesAWhenAnyLeavesTheValueForTheNext) {
     EXPECT_EQ(t.blocking_join().value(), 7);
 }
 
+TEST(Broadcast, ARecvIsForWhatIsNextWhenItIsAwaitedNotWhenItWasMade) {
+    manual_loop loop;
+    auto [tx, rx] = channel<int>(2);
+    auto t = spawn(
+        loop, [](broadcast::receiver<int>& r, broadcast::sender<int> const& s) -> task<received> {
+            auto made_early = r.recv();
+            EXPECT_TRUE(s.send(1));
+            EXPECT_EQ(r.try_recv(), 1);
+            co_return co_await std::move(made_early);
+        }(rx, tx));
+    loop.run_ready();
+    ASSERT_FALSE(t.ended()) << "there is nothing yet, and the channel is open";
+    EXPECT_TRUE(tx.send(2));
+    loop.run_ready();
+    EXPECT_EQ(t.blocking_join().value(), 2);
+}
+
 TEST(Broadcast, AReadyRecvDoesNotSuspendButTheBudgetIsSpent) {
     manual_loop loop;
     auto [tx, rx] = channel<int>(1000);

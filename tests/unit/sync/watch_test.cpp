@@ -214,6 +214,23 @@ TEST(Watch, AValueThatWasNotSeenIsNotWaitedFor) {
     EXPECT_TRUE(second.try_changed()) << "and a copy has that of its original";
 }
 
+TEST(Watch, AChangeIsOneThatIsUnseenWhenItIsAwaitedNotWhenTheWaitWasMade) {
+    manual_loop loop;
+    auto [tx, rx] = channel(0);
+    auto t = spawn(loop, [](watch::receiver<int>& r, watch::sender<int> const& s) -> task<bool> {
+        auto made_early = r.changed();
+        EXPECT_TRUE(s.send(1));
+        EXPECT_EQ(*r.borrow_and_update(), 1);
+        auto const told = co_await std::move(made_early);
+        co_return told.has_value();
+    }(rx, tx));
+    loop.run_ready();
+    ASSERT_FALSE(t.ended()) << "it has seen what there is";
+    EXPECT_TRUE(tx.send(2));
+    loop.run_ready();
+    EXPECT_EQ(t.blocking_join().value(), true);
+}
+
 TEST(Watch, WhoIsStillInLineSeesTheLatestValue) {
     manual_loop loop;
     auto [tx, rx] = channel(0);

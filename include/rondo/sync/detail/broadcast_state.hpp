@@ -88,11 +88,13 @@ class broadcast_desertion final : public wait_queue {
 // A receiver that waits.
 class broadcast_waiter : public waiter {
   public:
-    broadcast_waiter(broadcast_state& channel, std::uint64_t wanted) noexcept;
+    explicit broadcast_waiter(broadcast_state& channel) noexcept;
+    // Which position it waits for; said before it enters, as others read it then.
+    void want(std::uint64_t position) noexcept { wanted_ = position; }
     std::uint64_t wanted() const noexcept { return wanted_; }
 
   private:
-    std::uint64_t wanted_;
+    std::uint64_t wanted_ = 0;
 };
 
 // The part that does not depend on the type of the values. The queue is the receivers'.

@@ -85,15 +85,19 @@ class watch_base : public wait_queue {
 // Waits for a version other than the one that was seen.
 class watch_change : public waiter {
   public:
-    watch_change(watch_base& channel, std::uint64_t seen) noexcept
-        : waiter(channel), channel_(channel), seen_(seen) {}
+    explicit watch_change(watch_base& channel) noexcept : waiter(channel), channel_(channel) {}
 
-    bool ready() const noexcept { return watch_base::answers(channel_.word(), seen_); }
     void hand_on() noexcept {}  // the change is there for everyone
 
   protected:
+    // Before it enters: others read from then on what was seen.
+    bool ready(std::uint64_t seen) noexcept {
+        seen_ = seen;
+        return watch_base::answers(channel_.word(), seen_);
+    }
+
     watch_base& channel_;
-    std::uint64_t const seen_;
+    std::uint64_t seen_ = 0;
 
   private:
     friend watch_base;
