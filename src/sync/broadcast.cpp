@@ -33,8 +33,12 @@
 // Races considered
 //   - a send pushes a value out between the look at tail_ and at the slot: the lap differs. tail_
 //     may not say so yet; skip() looks under the lock.
-//   - the lap has 24 bits: one that is 2^24 rounds old looks like the current one. The node has the
-//     whole position, and pin() looks at that too.
+//   - the lap has 24 bits: one that is 2^24 rounds old looks like the current one, and a receiver
+//     that takes it for its own may load a node that is being pushed out (I1 says nothing of it).
+//     So one that is further behind than the ring is long does not look at its slot: tail() tells
+//     it that it lags. There remains one that stops between tail() and pin() for 2^24 rounds. The
+//     node has the whole position, and pin() looks at that too; what it cannot see is a node that
+//     is pushed out at that very moment.
 //   - a receiver that goes takes itself off the unread of what it leaves behind. What is sent after
 //     it left the count does not count it.
 //   - the last sender goes while a receiver looks: closed_ is read before tail_.
@@ -80,8 +84,8 @@ void broadcast_slot::release(broadcast_cursor const& at, broadcast_node* node, b
 broadcast_node* broadcast_slot::replace(broadcast_node* fresh, std::uint64_t lap,
                                         std::size_t receivers) noexcept {
     // acquire: pairs with the release in release() of those who are done with what is pushed out
-    std::uint64_t const seen =
-        word_.exchange(lap * one_lap + receivers * one_unread, std::memory_order_acquire);
+    std::uint64_t const fresh_word = lap % laps * one_lap + receivers * one_unread;
+    std::uint64_t const seen = word_.exchange(fresh_word, std::memory_order_acquire);
     broadcast_node* const old = node_.load(std::memory_order_relaxed);  // changes under the lock
     // release: pairs with the acquire in pin()
     node_.store(fresh, std::memory_order_release);  // I1
@@ -98,8 +102,6 @@ std::size_t broadcast_slot::unread() const noexcept {
 
 bool broadcast_desertion::grant(waiter&) noexcept { return channel_.receiver_count() == 0; }
 
-broadcast_waiter::broadcast_waiter(broadcast_state& channel) noexcept : waiter(channel) {}
-
 broadcast_state::broadcast_state(std::size_t capacity)
     : capacity_(capacity),
       ring_(new broadcast_slot[capacity]),
@@ -112,6 +114,12 @@ broadcast_state::~broadcast_state() {
 
 broadcast_cursor broadcast_state::cursor_at(std::uint64_t position) const noexcept {
     return {position, position / capacity_, static_cast<std::size_t>(position % capacity_)};
+}
+
+broadcast_node* broadcast_state::pin(broadcast_cursor const& c, std::uint64_t tail,
+                                     bool& sole) noexcept {
+    if (tail - c.position > capacity_) return nullptr;  // its lap may have come again
+    return at(c).pin(c, sole);
 }
 
 void broadcast_state::advance(broadcast_cursor& c) const noexcept {

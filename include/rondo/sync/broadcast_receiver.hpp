@@ -60,36 +60,35 @@ class broadcast_recv_op : public broadcast_waiter {
     std::expected<T, broadcast::recv_error> take() {
         // Closed first: what was sent before is then in the tail.
         (void)channel_->closed();
-        if (channel_->tail() == at_->position) {
+        std::uint64_t const tail = channel_->tail();
+        if (tail == at_->position) {
             return std::unexpected{broadcast::recv_error{broadcast::recv_failure::closed}};
         }
-        return read_next();
+        return read_next(tail);
     }
     void hand_on() noexcept {}
     broadcast::recv_error refuse(wait_error why) const noexcept {
         return {reason<broadcast::recv_failure>(why)};
     }
 
-    // The value at the cursor, of which there must be one.
-    std::expected<T, broadcast::recv_error> read_next() {
+    // The value at the cursor, of which there must be one, with that tail.
+    std::expected<T, broadcast::recv_error> read_next(std::uint64_t tail) {
         bool sole = false;
-        broadcast_slot& slot = channel_->at(*at_);
-        broadcast_node* const node = slot.pin(*at_, sole);
+        broadcast_node* const node = channel_->pin(*at_, tail, sole);
         if (node == nullptr) {
             using enum broadcast::recv_failure;
             return std::unexpected{broadcast::recv_error{lagged, channel_->skip(*at_)}};
         }
         struct reading {
             broadcast_state& channel;
-            broadcast_slot& slot;
             broadcast_cursor& at;
             broadcast_node* node;
             bool done = false;
             ~reading() {
-                slot.release(at, node, done);
+                channel.at(at).release(at, node, done);
                 if (done) channel.advance(at);
             }
-        } r{*channel_, slot, *at_, node};
+        } r{*channel_, *at_, node};
         auto& value = static_cast<broadcast_value<T>&>(*node);
         std::expected<T, broadcast::recv_error> got =
             sole ? std::expected<T, broadcast::recv_error>{std::in_place, value.take()}
@@ -146,11 +145,12 @@ class [[nodiscard("a receiver that is dropped receives nothing")]] receiver {
     }
     std::expected<T, try_recv_error> try_recv() {
         bool const over = channel().closed();  // before the look at what is there
-        if (is_empty()) {
+        std::uint64_t const tail = channel().tail();
+        if (tail == at_.position) {
             using enum try_recv_failure;
             return std::unexpected{try_recv_error{over ? closed : empty}};
         }
-        received got = receiving().read_next();
+        received got = receiving().read_next(tail);
         if (got) return std::move(*got);
         return std::unexpected{try_recv_error{try_recv_failure::lagged, got.error().missed}};
     }

@@ -156,6 +156,21 @@ TEST(BroadcastModel, ASlowReceiverLearnsHowManyItMissedAndGoesOn) {
         1);
 }
 
+// A lap has two bits here: the fifth value looks like the first.
+// Kills broadcast_look_at_a_lap_that_was_long_ago.
+TEST(BroadcastModel, AReceiverThatIsWholeRoundsOfLapsBehindKnowsThatItLags) {
+    EXPECT_HOLDS([] {
+        auto [tx, rx] = broadcast::channel<parcel>(1);
+        for (int n = 1; n <= 4; ++n) RONDO_CHECK_EXPECT(tx.send(parcel{n}) == 1U);
+        thread sends{[&tx] { RONDO_CHECK_EXPECT(tx.send(parcel{5}) == 1U); }};
+        auto const behind = rx.try_recv();
+        RONDO_CHECK_EXPECT(!behind && behind.error().why == try_recv_failure::lagged);
+        std::uint64_t const missed = behind.error().missed;
+        RONDO_CHECK_EXPECT(missed == 3 || missed == 4);
+        sends.join();
+    });
+}
+
 // Kills broadcast_stay_in_one_place.
 TEST(BroadcastModel, TwoSendersFindOneOrderForAll) {
     EXPECT_HOLDS(

@@ -52,17 +52,19 @@ class broadcast_slot {
     static constexpr std::size_t most_receivers = (std::size_t{1} << 20) - 1;
 
   private:
-    // The word: lap << 40 | readers at it now << 20 | receivers that have not read it.
+    // The word: lap << 40 | readers at it now << 20 | receivers that have not read it. Of the lap
+    // it has as many bits as there is room for; a checked build has few, to see it start over.
     static constexpr std::uint64_t one_unread = 1;
     static constexpr std::uint64_t one_reader = std::uint64_t{1} << 20;
     static constexpr std::uint64_t one_lap = std::uint64_t{1} << 40;
+    static constexpr std::uint64_t laps = std::uint64_t{1} << (checked_build ? 2 : 24);
 
     static std::uint64_t unread_in(std::uint64_t word) noexcept { return word % one_reader; }
     static std::uint64_t readers_in(std::uint64_t word) noexcept {
         return word % one_lap / one_reader;
     }
     static bool in_lap(std::uint64_t word, std::uint64_t lap) noexcept {
-        return word / one_lap == lap % (UINT64_MAX / one_lap + 1);
+        return word / one_lap == lap % laps;
     }
 
     atomic<std::uint64_t> word_{0};
@@ -126,6 +128,9 @@ class broadcast_state final : public wait_queue, public recycled {
     void drop_receiver(broadcast_cursor from) noexcept;
 
     broadcast_slot& at(broadcast_cursor const& c) noexcept { return ring_[c.place]; }
+    // broadcast_slot::pin() of that place, if the cursor is not further behind that tail than the
+    // ring is long.
+    broadcast_node* pin(broadcast_cursor const& c, std::uint64_t tail, bool& sole) noexcept;
     void advance(broadcast_cursor& c) const noexcept;
     // The value at the cursor is gone: moves it to the oldest that is left, and says how many it
     // missed.
@@ -171,6 +176,8 @@ class broadcast_state final : public wait_queue, public recycled {
     atomic<std::size_t> owners_{the_senders};
     broadcast_desertion desertion_{*this};
 };
+
+inline broadcast_waiter::broadcast_waiter(broadcast_state& channel) noexcept : waiter(channel) {}
 
 template <class T>
 class broadcast_value final : public broadcast_node {
