@@ -159,7 +159,8 @@ class [[nodiscard("dropping the last sender closes the channel")]] sender {
 
     // Whether there is no receiver.
     bool is_closed() const noexcept { return state().receivers().empty(); }
-    // Waits until there is none. There may be one again when it ends: subscribe() makes it.
+    // Waits until there is none. As subscribe() makes one, there may be one again when it ends, and
+    // a moment without may pass unseen.
     wait<closed_op> closed() const noexcept { return closing(); }
     bounded_wait<closed_op> closed(stop_token t) const noexcept { return {closing(), t}; }
     bounded_wait<closed_op> closed_until(time_point d, stop_token t = {}) const noexcept {

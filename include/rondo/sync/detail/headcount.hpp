@@ -1,7 +1,8 @@
 // headcount.hpp: how many there are, and a queue for whoever waits until nobody is left.
 //
-// Guarantee      who waits is let go when there is a moment with nobody; there may be somebody
-//                again when it goes on.
+// Guarantee      who waits is let go when nobody is left. If there is only a moment with nobody it
+//                may be let go, or not see that moment; and there may be somebody again when it
+//                goes on.
 // Memory order   what happens before a drop() is visible to who finds nobody left after it.
 // Lifetime       it outlives a running drop(), whoever has found it empty meanwhile.
 #pragma once
