@@ -203,14 +203,17 @@ bool runner::has_work() const noexcept {
 }
 
 // There was nothing to run.
-void runner::rest() noexcept {
+void runner::listen() noexcept {
     running_.store(nullptr, std::memory_order_relaxed);
     if (searching_) {
-        empty_inbox();
+        empty_inbox();  // it has heard the rest as it woke up
     } else {
         hear();
     }
-    if (has_work()) return;
+}
+
+// There is nothing to run here.
+void runner::rest() noexcept {
     if (job* const j = find()) return run_job(*j, team_);
     lie_down();
 }

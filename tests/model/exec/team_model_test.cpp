@@ -64,6 +64,22 @@ class deaf_driver final : public driver {
     parker parker_;
 };
 
+// Hears one thing, once.
+class hearing_driver final : public driver {
+  public:
+    explicit hearing_driver(std::function<void()> heard) : heard_(std::move(heard)) {}
+
+    void poll() noexcept override {
+        if (auto const f = std::exchange(heard_, nullptr)) f();
+    }
+    void park(time_point until) noexcept override { (void)parker_.park_until(until); }
+    void unpark() noexcept override { parker_.unpark(); }
+
+  private:
+    std::function<void()> heard_;
+    parker parker_;
+};
+
 class crowd {
   public:
     explicit crowd(std::size_t workers, std::function<void(std::exception_ptr)> unobserved = {})
@@ -359,6 +375,19 @@ TEST(TeamModel, ATaskThatEndsInAForeignThreadMayBeTheLast) {
 
 TEST(TeamModel, APinnedTaskThatEndsInAForeignThreadMayBeTheLast) {
     EXPECT_HOLDS([] { end_a_task_abroad(true); });
+}
+
+// What a thread that is lent waits for may come to pass while it looks around, and leave nothing to
+// run: it does not sleep on that. Kills sleep_on_what_was_heard.
+TEST(TeamModel, AThreadThatIsLentSeesWhatAHandlerHasDone) {
+    EXPECT_HOLDS([] {
+        bool heard = false;
+        hearing_driver ears{[&] { heard = true; }};
+        team t{{.drivers = {&ears}, .on_unobserved = {}}};
+        t.runners().front()->run_until([&] { return heard; });
+        t.close();
+        t.runners().front()->run();
+    });
 }
 
 struct unparks final : timer {

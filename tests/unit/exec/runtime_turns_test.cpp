@@ -16,8 +16,10 @@
 #include <vector>
 
 #include "gate.hpp"
+#include "rondo/core/shield.hpp"
 #include "rondo/core/this_task.hpp"
 #include "rondo/exec/runtime.hpp"
+#include "support/permits.hpp"
 
 namespace rondo {
 namespace {
@@ -238,6 +240,47 @@ TEST(RuntimeTurns, WithoutWorkersAnotherThreadMayShutDownWhileOneBlocks) {
         EXPECT_EQ(rt.shutdown(1h).tasks, 0U);
     }};
     EXPECT_FALSE(rt.block_on(join(&h)));
+}
+
+task<void> take_one(test::permits* p) { auto one = co_await p->acquire(); }
+
+// The clock is looked at once more before the thread goes to sleep, and says that time is up: there
+// is nothing to sleep for.
+TEST(RuntimeTurns, WithoutWorkersShutdownReturnsAlthoughItsTimeWasUpInATurn) {
+    test::permits p{0};
+    runtime rt{{.workers = 0}};
+    auto outlasts_it = [](test::permits* from) -> task<void> {
+        // In real time: that is what a limit is.
+        for (auto const begun = clock::now(); clock::now() < begun + 20ms;) continue;
+        co_await shield(take_one(from));
+    };
+    rt.spawn(outlasts_it(&p)).detach();
+    EXPECT_EQ(rt.shutdown(5ms).tasks, 1U);
+    p.release();
+}
+
+// Goes on in a handler of the context.
+class through_a_handler {
+  public:
+    explicit through_a_handler(boost::asio::io_context& where) noexcept : where_(where) {}
+    bool await_ready() const noexcept { return false; }
+    void await_suspend(std::coroutine_handle<> h) const {
+        boost::asio::post(where_, [h] { h.resume(); });
+    }
+    void await_resume() const noexcept {}
+
+  private:
+    boost::asio::io_context& where_;
+};
+
+TEST_P(RuntimeElsewhere, TheEndComesAlthoughTheLastTaskEndsInAHandler) {
+    auto end_in_a_handler = [](boost::asio::io_context* where) -> task<void> {
+        co_await through_a_handler{*where};
+    };
+    for (int i = 0; i < 50; ++i) {
+        runtime rt{{.workers = GetParam()}};
+        rt.spawn(end_in_a_handler(&rt.context(0))).detach();
+    }
 }
 
 // --- the end ---

@@ -51,12 +51,15 @@ class alignas(64) runner final : public executor, seat {
 
     // In the worker's thread. Runs jobs until the team is closed and none is left,
     void run() noexcept;
-    // or until done() after a turn.
+    // or until done(), which is asked whenever something of this worker's has run, and before it
+    // sleeps. What makes it true in another thread un-parks the driver.
     template <class Done>
     void run_until(Done done) noexcept {
         on_duty const duty{*this};
         while (!ended_ && !done()) {
-            if (!turn()) rest();
+            if (turn()) continue;
+            listen();
+            if (!has_work() && !done()) rest();
         }
         end_duty();
     }
@@ -115,6 +118,7 @@ class alignas(64) runner final : public executor, seat {
     void hear() noexcept;
     void pause() noexcept;
     void empty_inbox() noexcept;
+    void listen() noexcept;
     void rest() noexcept;
     job* find() noexcept;
     job* search() noexcept;
