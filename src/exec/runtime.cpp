@@ -284,10 +284,12 @@ runtime::snapshot runtime::dump() {
     pause const all_workers{team, later(clock::now(), std::chrono::milliseconds{100})};
     snapshot s{all_workers.complete(), {}};
     auto const note = [&s](live_task const& t) {
-        if (s.complete) {
+        using enum task_trace::activity;
+        if (s.complete && !t.abroad()) {
             s.tasks.push_back(t.trace());
         } else {
-            s.tasks.push_back({task_trace::activity::running, {task_trace::frame{t.origin()}}, {}});
+            s.tasks.push_back(
+                {s.complete ? elsewhere : running, {task_trace::frame{t.origin()}}, {}});
         }
     };
     state_->awaited.for_each(note);

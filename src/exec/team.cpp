@@ -39,6 +39,9 @@
 //     which one of the two sees the other.
 //   - the last task ends in a thread that is not a worker's, which nobody joins: it is a visitor
 //     from before it leaves the list until it has told everyone, and close() waits for it.
+//   - something foreign resumes a task in a pause, in a thread that does not pause: it takes the
+//     lock that the pause holds, and marks the task. So in a pause the frames of a task that is not
+//     marked stay as they are; those of one that is marked are not read.
 #include "rondo/exec/detail/team.hpp"
 
 #include <algorithm>
@@ -339,6 +342,7 @@ void runner::began(live_task& t) noexcept { tasks_.add(t); }
 void runner::ended(live_task& t) noexcept { team_.ended(t); }
 bool runner::begin_visit() noexcept { return team_.begin_visit(); }
 void runner::end_visit() noexcept { team_.end_visit(); }
+void runner::resumed_past_it(flow& f) noexcept { team_.resumed_past_it(f); }
 
 // --- team ---
 
@@ -477,7 +481,20 @@ void team::close() noexcept {
 
 // --- pausing ---
 
+// A worker of its own can be paused; whoever else resumes a task cannot, and says so first.
+void team::resumed_past_it(flow& f) noexcept {
+    if (here() != nullptr) return;
+    std::lock_guard const guard{resumed_abroad_};
+    f.go_abroad();
+}
+
 bool team::pause(time_point until) noexcept {
+    bool const complete = pause_workers(until);
+    resumed_abroad_.lock();
+    return complete;
+}
+
+bool team::pause_workers(time_point until) noexcept {
     pauses_.fetch_add(1, std::memory_order_seq_cst);
     for (auto const& r : runners_) r->driver_.unpark();
     for (;;) {
@@ -490,6 +507,7 @@ bool team::pause(time_point until) noexcept {
 }
 
 void team::resume() noexcept {
+    resumed_abroad_.unlock();
     // release: pairs with the load in hold()
     if (pauses_.fetch_add(1, std::memory_order_release) >= for_good) return;
     futex_wake(&pauses_, static_cast<int>(runners_.size()));

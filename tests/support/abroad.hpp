@@ -17,8 +17,9 @@ class abroad {
     void await_resume() const noexcept {}
 
     // Waits until somebody is there to go on.
+    void arrival() const { traveller_.wait(nullptr, std::memory_order_acquire); }
     void resume() {
-        traveller_.wait(nullptr, std::memory_order_acquire);
+        arrival();
         std::coroutine_handle<>::from_address(traveller_.load(std::memory_order_acquire)).resume();
     }
 

@@ -61,6 +61,9 @@ class flow : job {
     static constexpr int turn_budget = 128;
 
     explicit flow(executor& where) noexcept : job(&run_turn), where_(&where) {}
+    // A branch of the task that the other one belongs to.
+    explicit flow(flow& parent) noexcept
+        : job(&run_turn), where_(parent.where_), outermost_(parent.outermost_) {}
 
     executor& where() const noexcept { return *where_; }
     bool is(job const* other) const noexcept { return this == other; }
@@ -71,6 +74,12 @@ class flow : job {
     void gone_on() noexcept { at_ = nullptr; }
     // Null while the flow runs. For who may read it: see task_trace.hpp.
     suspension const* suspended_at() const noexcept { return at_; }
+
+    // The task that it belongs to is abroad: something foreign went on with it, or with a branch of
+    // it, in a thread that is not the executor's. It may run there, or have come to a wait; nobody
+    // knows until it has a turn again. Changed by who goes on with it.
+    bool abroad() const noexcept { return outermost_->abroad_; }
+    void go_abroad() noexcept { outermost_->abroad_ = true; }
 
     // Takes its first turn, later; the next one, having what it waited for; another one, after
     // others. The flow may be gone when these return. A waker calls wake(), a patient one
@@ -95,6 +104,7 @@ class flow : job {
     static void run_turn(job& j) noexcept {
         flow& self = static_cast<flow&>(j);
         self.budget_ = turn_budget;
+        self.abroad_ = false;  // of the outermost one: no branch is left when it has a turn
         auto& at = static_cast<resumption&>(*self.at_.read());
         self.gone_on();
         // From here on the flow belongs to what runs: it may end and be freed.
@@ -104,6 +114,8 @@ class flow : job {
     executor* where_;
     cell<suspension*> at_{nullptr};
     int budget_ = turn_budget;
+    cell<bool> abroad_{false};  // of the outermost one
+    flow* outermost_ = this;
 };
 
 }  // namespace detail

@@ -28,8 +28,9 @@
 namespace rondo {
 
 namespace detail {
+class flow;
 struct thread_state;
-}
+}  // namespace detail
 
 struct job {
     using function = void (*)(job&) noexcept;
@@ -124,6 +125,10 @@ class executor {
     // too; another is not told of them: it may be gone.
     virtual bool begin_visit() noexcept { return false; }
     virtual void end_visit() noexcept {}
+    // Something foreign is about to go on with a task, past its executor, in the calling thread. An
+    // executor that reads where its tasks are, while its own threads rest, keeps it from that
+    // meanwhile, and marks the task (detail/elsewhere.hpp).
+    virtual void resumed_past_it(detail::flow&) noexcept {}
 
     // The executor whose job the calling thread is running, or null.
     static executor* current() noexcept;

@@ -11,7 +11,7 @@
 //                task first. The executor is fenced before: it runs no job and fires no timer of
 //                theirs, and takes those that were posted away.
 // Traces         origin() may be read whenever the task is in the list; trace() only while the task
-//                does not run, see task_trace.hpp.
+//                does not run, see task_trace.hpp; abroad() while nobody can resume it.
 // Thread safety  every member may be called concurrently. Tasks are asked with no lock held: the
 //                hooks that this calls may spawn, or end tasks.
 // Allocation     none; the links are in the task's root.
@@ -51,6 +51,8 @@ class live_task : list_hook<live_task> {
     std::source_location origin() const noexcept { return origin_; }
     // Whether the job is a turn of this task's own flow (not of a branch of it).
     virtual bool is(job const*) const noexcept { return false; }
+    // Whether it went on in a thread of something foreign and has had no turn since.
+    virtual bool abroad() const noexcept { return false; }
     // Where the task is now.
     virtual task_trace trace() const = 0;
 

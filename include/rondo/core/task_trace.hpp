@@ -11,9 +11,12 @@
 //                before its first one, the line where the coroutine is defined. A task that forked
 //                (when_all, when_any) has a trace for each branch that has not ended.
 // Thread safety  a trace is taken while the task does not run and nobody can make it run: by the
-//                thread of a run_loop or sim::world, inside or outside of it, or with all workers
-//                paused. What runs then, because it asks, says no more than `running` and its
-//                outermost frame.
+//                thread of a run_loop or sim::world, inside or outside of it, as long as nothing
+//                foreign resumes a task of it in another thread; or by runtime::dump(), which
+//                pauses the workers and makes such threads wait. What runs then, because it asks,
+//                says no more than `running` and its outermost frame. What has gone on in a thread
+//                of something foreign says no more to a runtime than `elsewhere` and where the
+//                task's coroutine is defined, until it has its next turn.
 // Cost           a task pays one word in its frame and one store for each co_await; the rest is
 //                paid by whoever takes a trace, which allocates.
 // Compilers      g++ 12 names the body of the coroutine; the trace has its name without parameters.
@@ -34,7 +37,7 @@ struct task_trace {
         sleeping,  // until a moment, or a stop
         yielding,
         in_io,
-        elsewhere,  // in an awaitable that is not ours
+        elsewhere,  // in an awaitable that is not ours, or gone on in a thread of such a one
         forked,     // until its branches have ended
     };
 

@@ -153,7 +153,8 @@ class runtime {
     void abandon() noexcept;
 
     metrics measure() const;
-    // Where each task is. Workers pause between two turns meanwhile, a tenth of a second at most.
+    // Where each task is. Workers pause between two turns meanwhile, a tenth of a second at most;
+    // something foreign that resumes a task in a thread of its own waits. See task_trace.hpp.
     snapshot dump();
 
   private:

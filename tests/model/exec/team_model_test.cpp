@@ -453,6 +453,28 @@ TEST(TeamModel, NothingRunsInAPause) {
         1);
 }
 
+task<void> return_abroad(abroad* there) { co_await *there; }
+
+// A thread that is not the team's goes on with a task and destroys its frame. Kills
+// resume_abroad_in_a_pause and go_abroad_unmarked.
+TEST(TeamModel, NoTaskIsReadWhileItGoesOnAbroad) {
+    EXPECT_HOLDS([] {
+        abroad there;
+        crowd c{1};
+        spawn(*c, return_abroad(&there)).detach();
+        c.worker(0).run_until([&] { return there.arrived(); });
+        thread foreign{[&] { there.resume(); }};
+        RONDO_CHECK_EXPECT(c->pause(time_point::max()));  // no worker is there
+        c->for_each_task([](live_task const& t) {
+            if (!t.abroad()) (void)t.trace();
+        });
+        c->resume();
+        RONDO_CHECK_EXPECT(c->await_tasks(time_point::max()));
+        c.end();
+        foreign.join();
+    });
+}
+
 // --- the doorbell under it ---
 
 // A bell in a house where other noises end a sleep as well.

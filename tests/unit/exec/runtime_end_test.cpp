@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <exception>
@@ -9,11 +10,13 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include "gate.hpp"
 #include "rondo/core/shield.hpp"
 #include "rondo/core/this_task.hpp"
+#include "rondo/core/when_all.hpp"
 #include "rondo/exec/runtime.hpp"
 #include "support/abroad.hpp"
 #include "support/permits.hpp"
@@ -185,6 +188,77 @@ TEST(RuntimeDump, SaysWhenATurnWouldNotEnd) {
     EXPECT_FALSE(s.complete);
     EXPECT_EQ(s.tasks.size(), 1U);
     over.open();
+    (void)h.blocking_join();
+}
+
+task<int> return_through_a_child(abroad* there) {
+    int const got = co_await return_abroad(there);
+    co_return got;
+}
+task<int> return_through_a_fork(abroad* there) {
+    auto const both = co_await when_all(return_through_a_child(there), return_abroad(there + 1));
+    co_return std::get<0>(both);
+}
+
+// No worker has anything to do with how these tasks go on and end: to pause the workers does not
+// keep them from it. What the sanitizers say is the test.
+TEST(RuntimeDump, MayComeWhileTasksGoOnInForeignThreads) {
+    for (int i = 0; i < 200; ++i) {
+        std::array<abroad, 3> there;
+        runtime rt{{.workers = 1}};
+        auto one = rt.spawn(return_through_a_child(&there[0]));
+        auto forked = rt.spawn(return_through_a_fork(&there[1]));
+        std::jthread const foreign{[&] {
+            for (abroad& a : there) a.resume();
+        }};
+        while (!one.ended() || !forked.ended()) {
+            runtime::snapshot const s = rt.dump();
+            for (task_trace const& t : s.tasks) ASSERT_FALSE(t.frames.empty());
+        }
+        EXPECT_EQ(one.blocking_join(), 42);
+        EXPECT_EQ(forked.blocking_join(), 42);
+    }
+}
+
+TEST(RuntimeDump, NamesTheLineOfSomethingForeign) {
+    abroad there;
+    runtime rt{{.workers = 1}};
+    auto h = rt.spawn(return_through_a_child(&there));
+    there.arrival();
+    runtime::snapshot const s = rt.dump();
+    ASSERT_EQ(s.tasks.size(), 1U);
+    EXPECT_EQ(s.tasks.front().doing, task_trace::activity::elsewhere);
+    EXPECT_EQ(s.tasks.front().frames.size(), 2U) << to_text(s.tasks);
+    there.resume();
+    EXPECT_EQ(h.blocking_join(), 42);
+}
+
+task<void> return_and_wait(abroad* there, permits* p, permits* q) {
+    co_await *there;
+    co_await take_one(p);
+    co_await take_one(q);
+}
+
+// As long as it has had no turn on a worker nobody knows whether the foreign thread has left it.
+TEST(RuntimeDump, NamesWhatWentOnInAForeignThreadUntilItsNextTurn) {
+    permits p{0};
+    permits q{0};
+    abroad there;
+    runtime rt{{.workers = 1}};
+    auto h = rt.spawn(return_and_wait(&there, &p, &q));
+    there.resume();
+    runtime::snapshot s = rt.dump();
+    ASSERT_EQ(s.tasks.size(), 1U);
+    EXPECT_EQ(s.tasks.front().doing, task_trace::activity::elsewhere);
+    ASSERT_EQ(s.tasks.front().frames.size(), 1U) << to_text(s.tasks);
+    EXPECT_NE(s.tasks.front().frames.front().function.find("return_and_wait"), std::string::npos);
+    p.release();
+    do {
+        s = rt.dump();
+        ASSERT_EQ(s.tasks.size(), 1U);
+    } while (s.tasks.front().doing != task_trace::activity::waiting);
+    EXPECT_EQ(s.tasks.front().frames.size(), 2U) << to_text(s.tasks);
+    q.release();
     (void)h.blocking_join();
 }
 

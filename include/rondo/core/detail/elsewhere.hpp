@@ -1,7 +1,8 @@
 // elsewhere.hpp: an awaitable that is not ours, awaited in a task.
 //
 // It resumes the task where and when it pleases, past the flow. All that is added is that the flow
-// is known to be suspended meanwhile, so that a trace of the task finds the way there.
+// is known to be suspended meanwhile, so that a trace of the task finds the way there; and that the
+// executor is told before the task goes on in a thread that may not be its own.
 #pragma once
 
 #include <coroutine>
@@ -43,6 +44,8 @@ class elsewhere final : suspension {
     }
 
     decltype(auto) await_resume() {
+        executor& where = turn().where();
+        if (executor::current() != &where) where.resumed_past_it(turn());
         turn().gone_on();
         return awaiter_.await_resume();
     }

@@ -36,7 +36,6 @@ class fork : suspension {
     environment branch_environment(flow& f) noexcept {
         return {parent_.env().where, stop_.token(), &f};
     }
-    executor& where() const noexcept { return *parent_.env().where; }
     flow& parent_flow() const noexcept { return *parent_.env().flow; }
 
     // The branch that calls this has not ended yet, which keeps the fork alive meanwhile.
@@ -112,7 +111,7 @@ class branch final : public kept_result<T>, resumption {
     explicit branch(branch_of<T> b) noexcept
         : fork_(b.parent),
           index_(b.index),
-          flow_(fork_.where()),
+          flow_(fork_.parent_flow()),
           env_(fork_.branch_environment(flow_)),
           child_(std::move(b.child)) {}
 

@@ -40,6 +40,7 @@ class root_base : public live_task {
 
     void request_stop() noexcept override { stop_.request_stop(); }
     bool is(job const* running) const noexcept override { return flow_.is(running); }
+    bool abroad() const noexcept override { return flow_.abroad(); }
 
     void hold() noexcept override {
         owners_.fetch_add(1, std::memory_order_relaxed);  // an owner makes another

@@ -29,6 +29,7 @@
 #include <vector>
 
 #include "rondo/core/detail/thread_state.hpp"
+#include "rondo/core/environment.hpp"
 #include "rondo/core/executor.hpp"
 #include "rondo/core/live_tasks.hpp"
 #include "rondo/core/short_lock.hpp"
@@ -80,6 +81,7 @@ class alignas(64) runner final : public executor, seat {
     void ended(live_task& t) noexcept override;
     bool begin_visit() noexcept override;
     void end_visit() noexcept override;
+    void resumed_past_it(flow& f) noexcept override;
 
     tally turns;
     tally steals;
@@ -172,6 +174,7 @@ class team final : public executor, timer_service {
     void ended(live_task& t) noexcept override;
     bool begin_visit() noexcept override;
     void end_visit() noexcept override;
+    void resumed_past_it(flow& f) noexcept override;
 
     // The calling thread's worker, if it is one of these.
     runner* here() const noexcept;
@@ -197,7 +200,9 @@ class team final : public executor, timer_service {
     }
 
     // Keeps all workers from taking another turn, as far as they come to the end of the one they
-    // run before `until`; says whether all have. resume() follows. By one thread at a time.
+    // run before `until`; says whether all have. What is foreign does not resume a task meanwhile;
+    // one that it has resumed before, and that may run, is abroad. If all have paused, where the
+    // others are can be read. resume() follows, in the same thread. By one thread at a time.
     bool pause(time_point until) noexcept;
     void resume() noexcept;
     // Keeps them from it for ever, and does not wait.
@@ -216,6 +221,7 @@ class team final : public executor, timer_service {
     void search_ended() noexcept;
     void fire_timers() noexcept;
     void hold() noexcept;
+    bool pause_workers(time_point until) noexcept;
 
     std::function<void(std::exception_ptr)> const on_unobserved_;
     intake intake_;
@@ -238,6 +244,7 @@ class team final : public executor, timer_service {
     }
     atomic<std::uint32_t> pauses_{0};
     atomic<std::uint32_t> paused_{0};  // how many do
+    short_lock resumed_abroad_;        // held in a pause: nothing foreign resumes a task
 };
 
 }  // namespace rondo::detail
