@@ -65,7 +65,7 @@ void worker::run_job(job& j) noexcept {
             return;
         }
         jobs_run.add_one();
-        p->start(crew_);  // as a plain thread: a closure may block
+        p->start(*crew_.failures_);  // as a plain thread: a closure may block
     } else {
         jobs_run.add_one();
         executor::scope const scope{crew_.place_};
@@ -147,13 +147,29 @@ bool worker::push_here(job& j) noexcept {
     return true;
 }
 
+// --- failures ---
+
+void failures::failed(std::exception_ptr exception) noexcept {
+    // The crew may be gone, but not if this is one of its workers.
+    worker* const w = worker::current();
+    if (w != nullptr && w->crew_.failures_.get() == this) {
+        w->jobs_failed.add_one();
+    } else {
+        elsewhere_.fetch_add(1, std::memory_order_relaxed);
+    }
+    try {
+        tell_(std::move(exception));
+    } catch (...) {  // a hook that fails must not cost a worker either
+    }
+}
+
 // --- crew ---
 
 crew::crew(setup s)
     : how_(s.how),
       own_limit_(std::min<std::size_t>(s.capacity, steal_queue::capacity)),
       place_(s.place),
-      on_failure_(std::move(s.on_failure)),
+      failures_(new failures{std::move(s.on_failure)}),
       turns_(s.how == dispatch::per_worker ? s.workers : 1, s.turns_taken) {
     bool const each = how_ == dispatch::per_worker;
     std::size_t const intakes = each ? s.workers : 1;
@@ -233,18 +249,6 @@ void crew::drop_waiting() noexcept {
         }
     }
     while (job* const j = posted.pop()) post(*j);
-}
-
-void crew::failed(std::exception_ptr exception) noexcept {
-    if (worker* const w = here()) {
-        w->jobs_failed.add_one();
-    } else {
-        failed_elsewhere_.fetch_add(1, std::memory_order_relaxed);
-    }
-    try {
-        on_failure_(std::move(exception));
-    } catch (...) {  // a hook that fails must not cost a worker either
-    }
 }
 
 std::size_t crew::depth() const noexcept {

@@ -203,9 +203,7 @@ thread_pool& runtime::blocking() {
                                     .how = dispatch::shared,
                                     .capacity = o.blocking_capacity,
                                     .name = o.name + "-blk"};
-        chosen.on_failure = [&team = state_->team](std::exception_ptr e) {
-            team.unobserved(std::move(e));
-        };
+        chosen.on_failure = o.on_unobserved;  // itself: a result may outlive the team
         pool = std::make_unique<thread_pool>(chosen);
     }
     return *pool;

@@ -8,6 +8,8 @@
 //                why the job never ran. Nobody waits for a job that was dropped.
 // Exceptions     of the job are rethrown by get(). If the handle is gone before anybody took one,
 //                it goes to the pool's hook.
+// Lifetime       a result may outlive its pool, which ends or drops the job first. The hook is kept
+//                for as long as there is a result with an exception.
 // Thread safety  one taker at a time; ended() from any thread.
 // Memory order   what the job did is visible after get().
 // Cancellation   a get() that is stopped or timed out leaves the job alone; get() may be called
@@ -93,6 +95,7 @@ class result_state : public wait_queue {
         }
     }
     void lose(job_error why) noexcept { result_ = why; }
+    bool threw() const noexcept { return std::holds_alternative<std::exception_ptr>(result_); }
     // An exception that nobody took.
     std::exception_ptr untaken() noexcept {
         auto* const e = std::get_if<std::exception_ptr>(&result_);
@@ -118,15 +121,14 @@ class result_state : public wait_queue {
 template <class F, class T>
 class submitted_job final : public pool_job, public result_state<T>, public recycled {
   public:
-    submitted_job(F&& f, failure_sink& unobserved)
-        : pool_job(&act), unobserved_(unobserved), closure_(std::move(f)) {}
+    explicit submitted_job(F&& f) : pool_job(&act), closure_(std::move(f)) {}
 
     // It was not accepted.
     void refuse(job_error why) noexcept { complete_without(why); }
 
     void release() noexcept override {
         if (!this->disown()) return;
-        if (auto e = this->untaken()) unobserved_.failed(std::move(e));
+        if (auto e = this->untaken()) unobserved_->failed(std::move(e));
         delete this;
     }
 
@@ -138,6 +140,10 @@ class submitted_job final : public pool_job, public result_state<T>, public recy
             return;
         }
         self.complete_with(std::move(*self.closure_));
+        if (self.threw()) {
+            sink->hold();  // only now: every job would write to it
+            self.unobserved_.reset(sink);
+        }
         self.finish();
     }
     void complete_without(job_error why) noexcept {
@@ -150,7 +156,7 @@ class submitted_job final : public pool_job, public result_state<T>, public recy
         release();
     }
 
-    failure_sink& unobserved_;
+    shared_sink<failure_sink> unobserved_;  // if there is an exception
     std::optional<F> closure_;
 };
 

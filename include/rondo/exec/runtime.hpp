@@ -29,7 +29,8 @@
 // Shutdown       shutdown() asks all tasks to stop and waits, up to a limit, for them to unwind.
 //                The destructor does the same without a limit; functions of spawn_blocking() that
 //                have not begun by then are dropped, the others waited for. abandon() waits for
-//                nothing. The runtime outlives its tasks' join handles and blocking results.
+//                nothing. The runtime outlives its tasks' join handles; blocking results may
+//                outlive it.
 // Thread safety  every member may be called concurrently, but for the destructor; block_on(),
 //                shutdown() and abandon() by plain threads only.
 // Memory         one block for a task's root beside its frame, both recycled; nothing for a wait,
@@ -72,7 +73,8 @@ class runtime {
         std::string name = "rondo";          // threads are called rondo-0, rondo-1, ...
         std::size_t blocking_threads = 64;   // for spawn_blocking(), started by its first use
         std::size_t blocking_capacity = 65536;
-        // Gets what tasks throw that nobody joins. By default it is printed to stderr.
+        // Gets what tasks throw that nobody joins, and what is left in the result of a blocking
+        // function, maybe after the runtime. By default it is printed to stderr.
         std::function<void(std::exception_ptr)> on_unobserved = {};
         // A turn longer than this is reported, once, by a thread of its own. Zero: nobody looks.
         std::chrono::milliseconds watchdog{0};

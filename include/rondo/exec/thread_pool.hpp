@@ -27,6 +27,7 @@
 // Memory order   what happens before a job is accepted is visible to it.
 // Destruction    runs what was accepted, and what that submits, and joins; workers end in
 //                parallel. Nobody may be calling a member then, jobs excepted. Not in a job.
+//                Results may outlive it.
 // Idle           workers look around for some microseconds, then sleep; one that has found nothing
 //                that way for a while sleeps sooner. A submit wakes one worker at most, and none
 //                when one is looking around, unless jobs pile up all the same.
@@ -83,7 +84,8 @@ class thread_pool final : public executor {
         std::string name = "pool";      // threads are called pool-0, pool-1, ...
         std::uint64_t turns_taken = 0;  // per_worker: begins as if so many had been
         // Gets what jobs throw, in the thread where they end: the worker's, or that of something
-        // foreign that a task has awaited. Must not end the pool. By default it is printed.
+        // foreign that a task has awaited; and what is left in a result, in the thread that
+        // destroys it, maybe after the pool. Must not end the pool. By default it is printed.
         std::function<void(std::exception_ptr)> on_failure = {};
     };
     struct counts {
@@ -150,8 +152,8 @@ class thread_pool final : public executor {
     // Never waits: a job that is refused completes its result with the reason.
     template <class F, class T = std::invoke_result_t<std::decay_t<F>&&>>
     job_result<T> submit(F&& f) {
-        auto* const j = new detail::submitted_job<std::decay_t<F>, T>{
-            std::decay_t<F>(std::forward<F>(f)), crew_};
+        auto* const j =
+            new detail::submitted_job<std::decay_t<F>, T>{std::decay_t<F>(std::forward<F>(f))};
         job_result<T> result{*j};
         switch (crew_.try_push(*j)) {
             case detail::intake::outcome::accepted:

@@ -17,20 +17,18 @@ struct nobody final : detail::failure_sink {
 
 // As thread_pool::submit() makes one.
 template <class F>
-auto* submitted(F f, detail::failure_sink& sink) {
-    return new detail::submitted_job<F, decltype(f())>{std::move(f), sink};
+auto* submitted(F f) {
+    return new detail::submitted_job<F, decltype(f())>{std::move(f)};
 }
 
 TEST(JobResultModel, WhatTheJobDidIsSeenByTheTaker) {
     EXPECT_HOLDS([] {
         nobody sink;
         cell<int> data{0};
-        auto* const j = submitted(
-            [&] {
-                data = 7;
-                return 1;
-            },
-            sink);
+        auto* const j = submitted([&] {
+            data = 7;
+            return 1;
+        });
         job_result<int> r{*j};
         thread worker{[&, j] { j->start(sink); }};
         RONDO_CHECK_EXPECT(r.blocking_get() == 1);
@@ -42,7 +40,7 @@ TEST(JobResultModel, WhatTheJobDidIsSeenByTheTaker) {
 TEST(JobResultModel, TheHandleMayGoWhileTheJobRuns) {
     EXPECT_HOLDS([] {
         nobody sink;
-        auto* const j = submitted([] { return 1; }, sink);
+        auto* const j = submitted([] { return 1; });
         thread worker{[&, j] { j->start(sink); }};
         {
             job_result<int> const r{*j};
@@ -51,10 +49,42 @@ TEST(JobResultModel, TheHandleMayGoWhileTheJobRuns) {
     });
 }
 
+// Counts what it gets, and notes its end.
+class counting final : public detail::failure_sink {
+  public:
+    counting(cell<int>& failures, cell<bool>& gone) noexcept : failures_(failures), gone_(gone) {}
+    void failed(std::exception_ptr) noexcept override { failures_ = failures_ + 1; }
+
+  private:
+    ~counting() override { gone_ = true; }
+
+    cell<int>& failures_;
+    cell<bool>& gone_;
+};
+
+// The pool goes, and then the handle; or the handle in the same instant.
+TEST(JobResultModel, AnExceptionIsHandedInAlthoughThePoolIsGone) {
+    EXPECT_HOLDS([] {
+        cell<int> failures{0};
+        cell<bool> gone{false};
+        auto* const sink = new counting{failures, gone};
+        auto* const j = submitted([]() -> int { throw 1; });
+        thread pool{[&, j] {
+            j->start(*sink);
+            sink->let_go();
+        }};
+        {
+            job_result<int> const r{*j};
+        }
+        pool.join();
+        RONDO_CHECK_EXPECT(failures == 1);
+        RONDO_CHECK_EXPECT(gone);
+    });
+}
+
 TEST(JobResultModel, NobodyWaitsForAJobThatWasDropped) {
     EXPECT_HOLDS([] {
-        nobody sink;
-        auto* const j = submitted([] {}, sink);
+        auto* const j = submitted([] {});
         job_result<void> r{*j};
         thread stops{[j] { j->drop(); }};
         auto const got = r.blocking_get();

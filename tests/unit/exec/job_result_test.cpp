@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -130,6 +131,22 @@ TEST(JobResult, TryGetTakesWhatIsThere) {
     auto const got = r.try_get();
     ASSERT_TRUE(got);
     EXPECT_EQ(*got, 1);
+}
+
+TEST(JobResult, OfAJobThatFailedMayOutliveItsPool) {
+    int hooked = 0;
+    std::optional<job_result<int>> untaken;
+    std::optional<job_result<int>> taken;
+    {
+        thread_pool pool{{.workers = 1, .on_failure = [&](auto const&) { ++hooked; }}};
+        untaken = pool.submit([]() -> int { throw std::runtime_error{"burnt"}; });
+        taken = pool.submit([]() -> int { throw std::runtime_error{"burnt"}; });
+    }
+    EXPECT_THROW((void)taken->blocking_get(), std::runtime_error);
+    taken.reset();
+    EXPECT_EQ(hooked, 0);
+    untaken.reset();
+    EXPECT_EQ(hooked, 1);
 }
 
 TEST(JobResult, MayBeDestroyedBeforeTheJobHasRun) {

@@ -12,6 +12,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "rondo/core/executor.hpp"
@@ -48,6 +49,7 @@ class alignas(64) worker {
 
   private:
     friend crew;
+    friend class failures;
 
     job* next() noexcept;
     job* search() noexcept;
@@ -65,7 +67,21 @@ class alignas(64) worker {
     steal_queue own_;  // stealing only
 };
 
-class crew final : public failure_sink {
+// What left jobs as an exception: counted, and told.
+class failures final : public failure_sink {
+  public:
+    explicit failures(std::function<void(std::exception_ptr)> tell) : tell_(std::move(tell)) {}
+
+    void failed(std::exception_ptr exception) noexcept override;
+    // Those that came to light in a thread that is not a worker's.
+    std::uint64_t elsewhere() const noexcept { return elsewhere_.load(std::memory_order_relaxed); }
+
+  private:
+    std::function<void(std::exception_ptr)> const tell_;
+    atomic<std::uint64_t> elsewhere_{0};
+};
+
+class crew final {
   public:
     struct setup {
         dispatch how;
@@ -96,16 +112,14 @@ class crew final : public failure_sink {
     void drop_waiting() noexcept;
     std::size_t dropped() const noexcept { return dropped_.load(std::memory_order_relaxed); }
 
-    void failed(std::exception_ptr exception) noexcept override;
-    // Those that came to light in a thread that is not a worker's.
-    std::uint64_t failed_elsewhere() const noexcept {
-        return failed_elsewhere_.load(std::memory_order_relaxed);
-    }
+    void failed(std::exception_ptr exception) noexcept { failures_->failed(std::move(exception)); }
+    std::uint64_t failed_elsewhere() const noexcept { return failures_->elsewhere(); }
 
     std::vector<std::unique_ptr<worker>> const& workers() const noexcept { return workers_; }
     std::size_t depth() const noexcept;
 
   private:
+    friend failures;
     friend worker;
 
     bool stealing() const noexcept { return how_ == dispatch::stealing; }
@@ -117,13 +131,12 @@ class crew final : public failure_sink {
     dispatch const how_;
     std::size_t const own_limit_;
     executor* const place_;
-    std::function<void(std::exception_ptr)> const on_failure_;
+    shared_sink<failures> const failures_;
     round_robin turns_;
     std::vector<std::unique_ptr<intake>> intakes_;
     std::vector<std::unique_ptr<worker>> workers_;
     atomic<bool> dropping_{false};
     atomic<std::size_t> dropped_{0};
-    atomic<std::uint64_t> failed_elsewhere_{0};
 };
 
 }  // namespace rondo::detail

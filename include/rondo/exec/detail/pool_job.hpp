@@ -2,22 +2,46 @@
 #pragma once
 
 #include <exception>
+#include <memory>
 #include <type_traits>
 #include <utility>
 
 #include "rondo/core/detail/recycled.hpp"
 #include "rondo/core/executor.hpp"
+#include "rondo/core/policy.hpp"
 
 namespace rondo::detail {
 
-// Gets the exceptions that leave closures.
+// Gets the exceptions that leave closures. The pool owns it, together with every result that may
+// have to hand one in later: such a result may be the last of them.
 class failure_sink {
   public:
+    failure_sink() = default;
+    failure_sink(failure_sink const&) = delete;
+    failure_sink& operator=(failure_sink const&) = delete;
+
     virtual void failed(std::exception_ptr exception) noexcept = 0;
 
+    void hold() noexcept {
+        owners_.fetch_add(1, std::memory_order_relaxed);  // an owner makes another
+    }
+    void let_go() noexcept {
+        // acq_rel: the last owner sees what the others did
+        if (owners_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+    }
+
   protected:
-    ~failure_sink() = default;
+    virtual ~failure_sink() = default;
+
+  private:
+    atomic<int> owners_{1};
 };
+
+struct lets_go {
+    void operator()(failure_sink* s) const noexcept { s->let_go(); }
+};
+template <class Sink>
+using shared_sink = std::unique_ptr<Sink, lets_go>;
 
 // A job of the pool's own making, as opposed to one posted to it as an executor, which must run.
 class pool_job : public job {
