@@ -57,19 +57,25 @@ thread_pool::thread_pool(options const& o) : crew_(checked(o, *this)) {
     }
 }
 
-thread_pool::~thread_pool() { join(); }
+thread_pool::~thread_pool() {
+    RONDO_ASSERT(crew_.here() == nullptr, "a pool is not ended by one of its own jobs");
+    std::lock_guard const guard{ending_};
+    join();
+}
 
 void thread_pool::join() noexcept {
-    RONDO_ASSERT(crew_.here() == nullptr, "a pool is not ended by one of its own jobs");
     visitors_.await();
     crew_.close();
-    std::lock_guard const guard{joining_};
     for (std::thread& t : threads_) {
         if (t.joinable()) t.join();
     }
 }
 
 std::size_t thread_pool::stop_now() noexcept {
+    RONDO_ASSERT(crew_.here() == nullptr, "a pool is not ended by one of its own jobs");
+    // From the beginning: posted jobs are taken out of the queues and put back, and whoever ends
+    // the workers meanwhile would leave nobody to run them.
+    std::lock_guard const guard{ending_};
     crew_.drop_waiting();
     join();
     return crew_.dropped();

@@ -170,7 +170,7 @@ class thread_pool final : public executor {
 
     // Drops what has not started, waits for what has, and says how many were dropped. Their
     // results complete with job_error::dropped. Everything is refused from then on. Posted jobs
-    // run. Not in a job.
+    // run. Not in a job, nor in the destructor of one that is dropped.
     std::size_t stop_now() noexcept;
 
     std::size_t workers() const noexcept { return threads_.size(); }
@@ -218,7 +218,7 @@ class thread_pool final : public executor {
 
     detail::crew crew_;
     detail::visitors visitors_;
-    std::mutex joining_;
+    std::mutex ending_;  // one thread at a time
     std::vector<std::thread> threads_;
 };
 

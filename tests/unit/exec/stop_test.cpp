@@ -92,6 +92,40 @@ TEST_P(StopNow, EveryJobOfConcurrentSubmittersIsRunDroppedOrRefused) {
     EXPECT_EQ(pool.count().run, ran);
 }
 
+// While one takes the posted job out of the queue, to put it back behind those that it drops, the
+// other must not end the workers.
+TEST_P(StopNow, MayBeCalledByTwoAtOnce) {
+    struct counts final : job {
+        counts() noexcept
+            : job([](job& j) noexcept { static_cast<counts&>(j).runs.fetch_add(1); }) {}
+        std::atomic<int> runs{0};
+    } posted;
+    gate begun, over;
+    std::atomic<bool> other_is_back{false};
+    std::jthread other;
+    thread_pool pool{{.workers = 1, .how = GetParam()}};
+    ASSERT_TRUE(pool.try_execute([&] {
+        begun.open();
+        over.wait();
+    }));
+    begun.wait();
+    pool.post(posted);
+    auto const meet = [&](void*) {
+        over.open();
+        other = std::jthread{[&] {
+            pool.stop_now();
+            other_is_back = true;
+        }};
+        // The other one may not come back before this one does: that is not waited for.
+        for (int i = 0; i < 10000 && !other_is_back; ++i) std::this_thread::yield();
+    };
+    std::shared_ptr<void> in_the_middle{nullptr, meet};
+    ASSERT_TRUE(pool.try_execute([held = std::move(in_the_middle)] {}));
+    EXPECT_EQ(pool.stop_now(), 1U);
+    other.join();
+    EXPECT_EQ(posted.runs, 1);
+}
+
 // What a worker's jobs submitted to its own queue is dropped as well, and not by that worker: it
 // may be waiting for one of them.
 TEST(StopNowStealing, DropsWhatAWorkerHasForItself) {
