@@ -88,7 +88,9 @@ runner::runner(team& t, driver& sleeps_in, std::size_t index) noexcept
 
 runner* runner::current() noexcept { return this_runner(); }
 
-std::size_t runner::depth() const noexcept { return own_.size(); }
+std::size_t runner::depth() const noexcept {
+    return own_.size() + local_.size() + letters_.load(std::memory_order_relaxed);
+}
 
 runner::on_duty::on_duty(runner& r) noexcept : outer_(std::exchange(this_runner(), &r)) {
     r.thread_ = &this_thread();
@@ -195,10 +197,10 @@ void runner::hear() noexcept {
 
 void runner::empty_inbox() noexcept {
     // relaxed: the lock orders. Who is not seen here un-parks this worker (I2).
-    if (!letters_.load(std::memory_order_relaxed)) return;
+    if (letters_.load(std::memory_order_relaxed) == 0) return;
     std::lock_guard const guard{inbox_lock_};
-    local_.append(std::exchange(inbox_, {}));
-    letters_.store(false, std::memory_order_relaxed);
+    local_.append(std::exchange(inbox_, {}), letters_.load(std::memory_order_relaxed));
+    letters_.store(0, std::memory_order_relaxed);
 }
 
 bool runner::has_work() const noexcept {
@@ -239,7 +241,7 @@ job* runner::search() noexcept {
                 return j;
             }
         }
-        if (team_.intake_.size() != 0 || letters_.load(std::memory_order_relaxed)) {
+        if (team_.intake_.size() != 0 || letters_.load(std::memory_order_relaxed) != 0) {
             eagerness_.found();
             return nullptr;
         }
@@ -330,8 +332,9 @@ void runner::post(job& j) noexcept {
     std::lock_guard const guard{inbox_lock_};
     bool const first = inbox_.empty();
     inbox_.push(j);
-    letters_.store(true, std::memory_order_relaxed);  // relaxed: see empty_inbox()
-    if (first) driver_.unpark();                      // I2, before the job can be had
+    // relaxed: see empty_inbox()
+    letters_.store(letters_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    if (first) driver_.unpark();  // I2, before the job can be had
 }
 
 timer_service& runner::timers() noexcept { return team_; }

@@ -85,7 +85,7 @@ class runtime {
         std::uint64_t turns;   // times that a task ran until it waited
         std::uint64_t steals;  // times that it took tasks from another worker
         std::uint64_t parks;   // times that it went to sleep
-        std::size_t depth;     // tasks in its queue now
+        std::size_t depth;     // tasks that wait for a turn there now, but for one that goes next
     };
     struct metrics {
         std::size_t tasks;    // alive

@@ -394,6 +394,52 @@ TEST(Runtime, MeasuresWhatIsAliveAndWhatRan) {
     EXPECT_LE(m.workers[0].turns + m.workers[1].turns, 20U);
 }
 
+// Those that are pinned are in no queue that others steal from.
+TEST_P(EveryRuntime, CountsWhatIsPinnedAndWaitsForATurn) {
+    auto spawn_some = [](runtime* rt) -> task<std::size_t> {
+        std::vector<join_handle<int>> all;
+        for (int i = 0; i < 10; ++i) all.push_back(rt->spawn_pinned(give(i)));
+        std::size_t sum = 0;
+        for (auto const& w : rt->measure().workers) sum += w.depth;
+        for (auto& h : all) (void)co_await h.join();
+        co_return sum;
+    };
+    EXPECT_EQ(rt_.block_on(spawn_some(&rt_)), 10U);
+    for (auto const& w : rt_.measure().workers) EXPECT_EQ(w.depth, 0U);
+}
+
+TEST(Runtime, CountsWhatCameFromOutsideForAWorkerThatIsHeld) {
+    runtime rt{{.workers = 2}};
+    gate begun;
+    gate over;
+    auto hold = [](gate* b, gate* o) -> task<void> {
+        b->open();
+        o->wait();
+        co_return;
+    };
+    auto holds = rt.spawn_pinned_to(1, hold(&begun, &over));
+    begun.wait();
+    std::vector<join_handle<int>> behind;
+    for (int i = 0; i < 3; ++i) behind.push_back(rt.spawn_pinned_to(1, give(i)));
+    EXPECT_EQ(rt.measure().workers[1].depth, 3U);
+    over.open();
+    for (auto& h : behind) (void)h.blocking_join();
+    (void)holds.blocking_join();
+    EXPECT_EQ(rt.measure().workers[1].depth, 0U);
+}
+
+TEST(Runtime, CountsWhatOneWorkerHasForItself) {
+    runtime rt{{.workers = 1}};
+    auto spawn_some = [](runtime* r) -> task<std::size_t> {
+        std::vector<join_handle<int>> all;
+        for (int i = 0; i < 10; ++i) all.push_back(r->spawn(give(i)));
+        std::size_t const waiting = r->measure().workers[0].depth;
+        for (auto& h : all) (void)co_await h.join();
+        co_return waiting;
+    };
+    EXPECT_EQ(rt.block_on(spawn_some(&rt)), 10U);
+}
+
 // --- stress ---
 
 TEST(RuntimeStress, TasksThatSpawnTasks) {

@@ -37,6 +37,7 @@
 #include "rondo/exec/detail/driver.hpp"
 #include "rondo/exec/detail/eagerness.hpp"
 #include "rondo/exec/detail/intake.hpp"
+#include "rondo/exec/detail/local_queue.hpp"
 #include "rondo/exec/detail/steal_queue.hpp"
 #include "rondo/exec/detail/tally.hpp"
 #include "rondo/exec/detail/visitors.hpp"
@@ -70,6 +71,7 @@ class alignas(64) runner final : public executor, seat {
 
     team& of() const noexcept { return team_; }
     std::size_t index() const noexcept { return index_; }
+    // What waits for a turn here, but for the one that goes next.
     std::size_t depth() const noexcept;
     // The job that it runs now, or null: for comparison only, it may be gone already.
     job const* running() const noexcept { return running_.load(std::memory_order_relaxed); }
@@ -138,7 +140,7 @@ class alignas(64) runner final : public executor, seat {
     bool ended_ = false;
     int nexts_in_a_row_ = 0;
     job* next_ = nullptr;  // woken by the job that ran last
-    job_queue local_;      // only this worker may run these
+    local_queue local_;    // only this worker may run these
     atomic<job const*> running_{nullptr};
     atomic<bool> on_duty_{false};
     live_tasks tasks_;                    // that began here
@@ -147,8 +149,8 @@ class alignas(64) runner final : public executor, seat {
     steal_queue own_;  // any worker may run these
 
     alignas(64) short_lock inbox_lock_;
-    job_queue inbox_;  // pinned ones from other threads
-    atomic<bool> letters_{false};
+    job_queue inbox_;                   // pinned ones from other threads
+    atomic<std::uint32_t> letters_{0};  // how many; changed under the lock
 };
 
 class team final : public executor, timer_service {
