@@ -24,7 +24,7 @@
 //   I4  who runs a job does not search: a searcher that gets one says so before it runs it.
 //
 // The exception is a handler of Asio that is not a task's: it runs inside the sleep of its worker,
-// which counts as a sleeper meanwhile.
+// which counts as a sleeper meanwhile, and as the keeper if it was that (I1, I3).
 //
 // Races considered
 //   - a timer is added while a worker becomes the keeper: it says that it is the keeper, and then

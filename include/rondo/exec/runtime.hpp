@@ -15,8 +15,10 @@
 //                ends, three times in a row at most, then it queues; who joins its handle queues
 //                at once, since it may have others to join. A turn that does not end keeps what is
 //                pinned to that worker, its I/O, the task it woke last, and one that was joining.
-//                So does a handler of Asio that is not a task's; up to 16 tasks that come from
-//                outside meanwhile may wait for it, as its worker seems to sleep.
+//                So does a handler of Asio that is not a task's. It runs in the sleep of its
+//                worker: up to 16 tasks that come from outside meanwhile may wait for it, and all
+//                timers of the runtime do if that worker was to wake up for the next one. It should
+//                be brief, and leave what lasts to a task.
 // I/O            each worker runs an io_context, which context() gives: objects made with it belong
 //                to that worker. Their operations are awaited with rondo/asio/use_task.hpp.
 // Timers         sleeps and deadlines: one queue for all workers, rounded up to 1 ms;
