@@ -161,7 +161,7 @@ struct runtime::state {
     std::mutex starting;
     std::unique_ptr<thread_pool> blocking;
     std::mutex pausing;
-    std::mutex ending;
+    std::timed_mutex ending;
 };
 
 runtime::runtime(options const& o) : state_(std::make_unique<state>(o)) {
@@ -241,8 +241,9 @@ runtime::still_alive runtime::shutdown(std::chrono::milliseconds limit) {
     detail::team& team = state_->team;
     RONDO_ASSERT(team.here() == nullptr, "a runtime is not ended by one of its own tasks");
     time_point const until = later(clock::now(), at_most(limit));
-    std::lock_guard const guard{state_->ending};
-    state_->stop_tasks(until);
+    // Behind another one, which has asked them to stop, it waits no longer than its own limit.
+    std::unique_lock const guard{state_->ending, until};
+    if (guard.owns_lock()) state_->stop_tasks(until);
     still_alive left{0, {}};
     team.for_each_task([&left](live_task const& t) {
         ++left.tasks;

@@ -91,6 +91,23 @@ TEST_P(EveryEnd, ShutdownNamesWhatDidNotEndInTime) {
     EXPECT_EQ(left.tasks, 0U);
 }
 
+task<void> tell_and_wait(permits* p, gate* stopped) {
+    environment const env = co_await this_environment();
+    stop_callback const asked{env.stop, [stopped] { stopped->open(); }};
+    co_await shield(take_one(p));
+}
+
+TEST_P(EveryEnd, ShutdownKeepsItsLimitBesideOneThatHasMoreTime) {
+    permits p{0};
+    gate asked;
+    runtime rt{{.workers = GetParam()}};
+    auto h = rt.spawn(tell_and_wait(&p, &asked));
+    std::jthread const patient{[&] { EXPECT_EQ(rt.shutdown(1h).tasks, 0U); }};
+    asked.wait();
+    EXPECT_EQ(rt.shutdown(5ms).tasks, 1U);
+    p.release();
+}
+
 TEST_P(EveryEnd, WhatIsSpawnedAfterAShutdownIsStoppedInItsFirstWait) {
     permits p{0};
     std::atomic<int> notes{0};
