@@ -123,16 +123,14 @@ struct runtime::state {
     }
 
     // Asks all tasks to stop, and waits until they have ended or it is time. Without workers the
-    // calling thread runs them, unless another one does so already.
+    // calling thread runs them; if another one does so, as soon as that leaves.
     void stop_tasks(time_point until) noexcept {
         team.stop_tasks();
-        std::unique_lock const lent{lending, std::try_to_lock};
-        if (lends() && lent.owns_lock()) {
-            alarm const time_is_up{team.timers(), until};
-            lend_until([&] { return team.no_tasks() || time_is_up.rang(); });
-        } else {
-            (void)team.await_tasks(until);
-        }
+        std::unique_lock lent{lending, std::defer_lock};
+        (void)team.await_tasks(until, [&] { return lends() && lent.try_lock(); });
+        if (!lent.owns_lock()) return;
+        alarm const time_is_up{team.timers(), until};
+        lend_until([&] { return team.no_tasks() || time_is_up.rang(); });
     }
 
     // Blocking functions may spawn tasks: those are stopped too, before the workers are let go.
@@ -155,8 +153,9 @@ struct runtime::state {
     std::vector<std::thread> threads;
     std::optional<detail::watchdog> watchdog;
 
-    live_tasks awaited;  // by block_on()
-    std::mutex lending;  // without workers: held by the thread that runs the tasks
+    live_tasks awaited;                   // by block_on()
+    std::mutex lending;                   // without workers: held by the thread that runs the tasks
+    std::atomic<bool> blocked_on{false};  // without workers
     std::atomic<bool> abandoned{false};
     std::mutex starting;
     std::unique_ptr<thread_pool> blocking;
@@ -217,9 +216,14 @@ void runtime::await(live_task& root, detail::finish_line& end) noexcept {
     RONDO_ASSERT(executor::current() == nullptr, "block_on is for plain threads");
     state_->awaited.add(root);
     if (state_->lends()) {
-        std::unique_lock const lent{state_->lending, std::try_to_lock};
-        RONDO_ASSERT(lent.owns_lock(), "one thread at a time lends itself to a runtime");
-        state_->lend_until([&end] { return end.crossed(); });
+        bool const second = state_->blocked_on.exchange(true);
+        RONDO_ASSERT(!second, "one thread at a time lends itself to a runtime");
+        {
+            std::lock_guard const lent{state_->lending};  // after a shutdown(), which runs it too
+            state_->lend_until([&end] { return end.crossed(); });
+        }
+        state_->blocked_on = false;
+        state_->team.look_again();  // a shutdown() may have to run the others
     } else {
         end.wait();
     }

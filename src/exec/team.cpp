@@ -462,14 +462,6 @@ void team::stop_tasks() noexcept {
     for (auto const& r : runners_) r->tasks_.stop_all();
 }
 
-bool team::await_tasks(time_point until) noexcept {
-    awaited_.store(true, std::memory_order_relaxed);
-    bool in_time = true;
-    while (!no_tasks() && in_time) in_time = all_ended_.park_until(until);
-    awaited_.store(false, std::memory_order_relaxed);
-    return no_tasks();
-}
-
 bool team::begin_visit() noexcept {
     visitors_.begin();
     return true;

@@ -283,6 +283,45 @@ TEST_P(RuntimeElsewhere, TheEndComesAlthoughTheLastTaskEndsInAHandler) {
     }
 }
 
+// Who blocks has what it wanted as soon as the tasks were asked to stop, and leaves; then the
+// thread that shuts down has to run them.
+TEST(RuntimeTurns, WithoutWorkersAShutdownGoesOnWhenTheThreadThatBlocksIsLeaving) {
+    for (int round = 0; round < 50; ++round) {
+        runtime rt{{.workers = 0}};
+        gate begun;
+        gate asked;
+        auto tells = [](gate* g) -> task<void> {
+            environment const env = co_await this_environment();
+            stop_callback const told{env.stop, [g] { g->open(); }};
+            co_await sleep_for(24h);
+        };
+        rt.spawn(tells(&asked)).detach();
+        std::jthread const other{[&] {
+            begun.wait();
+            EXPECT_EQ(rt.shutdown(1h).tasks, 0U);
+        }};
+        rt.block_on(hold_until(&begun, &asked));
+    }
+}
+
+TEST(RuntimeTurns, WithoutWorkersAShutdownRunsWhatIsBlockedOnMeanwhile) {
+    test::permits p{0};
+    runtime rt{{.workers = 0}};
+    gate asked;
+    auto tells = [](gate* g, test::permits* from) -> task<void> {
+        g->open();
+        co_await shield(take_one(from));
+    };
+    auto releases = [](test::permits* to) -> task<void> {
+        to->release();
+        co_return;
+    };
+    rt.spawn(tells(&asked, &p)).detach();
+    std::jthread const other{[&] { EXPECT_EQ(rt.shutdown(1h).tasks, 0U); }};
+    asked.wait();  // in a turn: the other thread is lent
+    rt.block_on(releases(&p));
+}
+
 // --- the end ---
 
 TEST(RuntimeTurns, AJobThatIsPostedToAWorkerBeforeTheEndRuns) {

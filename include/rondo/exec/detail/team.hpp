@@ -189,8 +189,21 @@ class team final : public executor, timer_service {
     std::size_t waiting_outside() const noexcept { return intake_.size(); }
 
     void stop_tasks() noexcept;
-    // Waits until there is no task, in a thread that is not a worker's; false when time is up.
-    bool await_tasks(time_point until) noexcept;
+    // Waits until there is no task, in a thread that is not a worker's, one at a time; false when
+    // there are some and time is up,
+    bool await_tasks(time_point until) noexcept {
+        return await_tasks(until, [] { return false; });
+    }
+    // or it is enough, which is asked once more after look_again().
+    template <class Enough>
+    bool await_tasks(time_point until, Enough enough) noexcept {
+        awaited_.store(true, std::memory_order_relaxed);  // relaxed: see ended()
+        bool in_time = true;
+        while (!no_tasks() && !enough() && in_time) in_time = all_ended_.park_until(until);
+        awaited_.store(false, std::memory_order_relaxed);
+        return no_tasks();
+    }
+    void look_again() noexcept { all_ended_.unpark(); }
     // Workers end when nothing is left. There are no tasks any more; it waits for those that end in
     // a foreign thread until they have left.
     void close() noexcept;
