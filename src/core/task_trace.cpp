@@ -86,9 +86,11 @@ task_trace trace_from(promise_base const& innermost, task_trace::activity doing)
     return trace;
 }
 
-task_trace trace_of(flow const& f, promise_base const* outermost) {
+task_trace trace_of(flow const& f, promise_base const* outermost, std::source_location origin) {
     if (suspension const* const at = f.suspended_at()) return at->describe();
-    if (outermost == nullptr) return {task_trace::activity::running, {}, {}};
+    if (outermost == nullptr) {
+        return {task_trace::activity::running, {task_trace::frame{origin}}, {}};
+    }
     return trace_from(*outermost, task_trace::activity::running);
 }
 

@@ -47,7 +47,7 @@ class blocking_root final : kept_result<T>, resumption, live_task {
     void request_stop() noexcept override {}
     void hold() noexcept override {}
     void let_go() noexcept override {}
-    task_trace trace() const override { return trace_of(flow_, child_.promise()); }
+    task_trace trace() const override { return trace_of(flow_, child_.promise(), origin()); }
 
     task_trace describe() const override {
         return trace_from(*child_.promise(), task_trace::activity::not_begun);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "gate.hpp"
+#include "rondo/core/run_loop.hpp"
 #include "rondo/core/shield.hpp"
 #include "rondo/core/this_task.hpp"
 #include "rondo/core/when_all.hpp"
@@ -235,6 +236,19 @@ TEST(RuntimeDump, MayComeWhileTasksGoOnInForeignThreads) {
         EXPECT_EQ(one.blocking_join(), 42);
         EXPECT_EQ(forked.blocking_join(), 42);
     }
+}
+
+// Between its end and the return of block_on() the frame of the task is gone.
+TEST(RuntimeDump, NamesATaskThatWasBlockedOnAndHasEnded) {
+    run_loop loop;
+    detail::awaited_root<void> root{loop, nullptr, nothing()};
+    (void)root.begin();
+    loop.run_ready();
+    live_task const& ended = root;
+    task_trace const t = ended.trace();
+    EXPECT_EQ(t.doing, task_trace::activity::running);
+    ASSERT_EQ(t.frames.size(), 1U);
+    EXPECT_NE(t.frames.front().function.find("nothing"), std::string::npos);
 }
 
 TEST(RuntimeDump, NamesTheLineOfSomethingForeign) {

@@ -127,7 +127,9 @@ class branch final : public kept_result<T>, resumption {
     }
 
     void trace_into(std::vector<task_trace>& traces) const {
-        if (child_.promise() != nullptr) traces.push_back(trace_of(flow_, child_.promise()));
+        if (auto const* const first = child_.promise()) {
+            traces.push_back(trace_of(flow_, first, first->position()));
+        }
     }
 
   private:

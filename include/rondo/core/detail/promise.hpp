@@ -121,7 +121,7 @@ class promise_base {
 
 // The chain from a task that is awaited up to its flow's outermost one.
 task_trace trace_from(promise_base const& innermost, task_trace::activity doing);
-// Where a flow is that has begun with this task, if that still exists.
-task_trace trace_of(flow const& f, promise_base const* outermost);
+// Where a flow is that has begun with this task, if that still exists; else it has its origin.
+task_trace trace_of(flow const& f, promise_base const* outermost, std::source_location origin);
 
 }  // namespace rondo::detail

@@ -98,9 +98,7 @@ class root_of final : public kept_result<T>, resumption, public Kind, public rec
     }
 
     task_trace trace() const override {
-        task_trace t = trace_of(this->flow_, child_.promise());
-        if (t.frames.empty()) t.frames.emplace_back(this->origin());
-        return t;
+        return trace_of(this->flow_, child_.promise(), this->origin());
     }
 
     void abandon() noexcept override {

@@ -65,7 +65,7 @@ class awaited_root final : kept_result<T>, resumption, public live_task {
     void let_go() noexcept override {}
     bool is(job const* running) const noexcept override { return flow_.is(running); }
     bool abroad() const noexcept override { return flow_.abroad(); }
-    task_trace trace() const override { return trace_of(flow_, child_.promise()); }
+    task_trace trace() const override { return trace_of(flow_, child_.promise(), origin()); }
 
     task_trace describe() const override {
         return trace_from(*child_.promise(), task_trace::activity::not_begun);
