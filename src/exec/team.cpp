@@ -106,8 +106,10 @@ runner::on_duty::~on_duty() {
     runner& r = *this_runner();
     r.thread_->current = outer_place_;
     this_runner() = outer_;
-    r.on_duty_.store(false, std::memory_order_release);  // release: pairs with pause()
-    futex_wake(&r.team_.paused_, 1);                     // who pauses counts anew
+    // release, both: pairs with pause_workers(), which counts anew
+    r.on_duty_.store(false, std::memory_order_release);
+    r.team_.paused_.fetch_add(team::one_left, std::memory_order_release);
+    futex_wake(&r.team_.paused_, 1);
 }
 
 void runner::run() noexcept {
@@ -492,12 +494,18 @@ bool team::pause(time_point until) noexcept {
 bool team::pause_workers(time_point until) noexcept {
     pauses_.fetch_add(1, std::memory_order_seq_cst);
     for (auto const& r : runners_) r->driver_.unpark();
-    for (;;) {
+    for (bool in_time = true;;) {
+        // acquire: pairs with hold() and the end of a duty
         std::uint32_t const seen = paused_.load(std::memory_order_acquire);
         auto const on_duty = std::ranges::count_if(
             runners_, [](auto const& r) { return r->on_duty_.load(std::memory_order_seq_cst); });
-        if (seen >= static_cast<std::uint32_t>(on_duty)) return true;
-        if (!futex_wait_until(paused_, seen, until)) return false;
+        if (holding(seen) >= static_cast<std::uint32_t>(on_duty)) return true;
+        if (!in_time) return false;
+        if (until == time_point::max()) {
+            futex_wait(paused_, seen);
+        } else {
+            in_time = futex_wait_until(paused_, seen, until);
+        }
     }
 }
 
@@ -507,7 +515,7 @@ void team::resume() noexcept {
     if (pauses_.fetch_add(1, std::memory_order_release) >= for_good) return;
     futex_wake(&pauses_, static_cast<int>(runners_.size()));
     // All have gone on: the next pause counts anew.
-    for (std::uint32_t left; (left = paused_.load(std::memory_order_relaxed)) != 0;) {
+    for (std::uint32_t left; holding(left = paused_.load(std::memory_order_relaxed)) != 0;) {
         futex_wait(paused_, left);
     }
 }

@@ -336,6 +336,18 @@ TEST(TeamModel, APinnedJobMayBeTheLast) {
         1);
 }
 
+// Who leaves need not pause, and says so. Kills leave_in_a_pause_without_a_word.
+TEST(TeamModel, APauseDoesNotWaitForAThreadThatLeaves) {
+    EXPECT_HOLDS([] {
+        crowd c{1};
+        thread lent{[&] { c.worker(0).run_until([] { return true; }); }};
+        RONDO_CHECK_EXPECT(c->pause(time_point::max()));
+        c->resume();
+        lent.join();
+        c.end();
+    });
+}
+
 // An awaitable that knows nothing of tasks: who awaits it goes on in the thread that resumes it.
 class abroad {
   public:
@@ -443,7 +455,7 @@ TEST(TeamModel, NothingRunsInAPause) {
             crowd c{1};
             c.start();
             c->post(first);
-            bool const paused = c->pause(time_point::max());  // may give up at any time
+            bool const paused = c->pause(time_point{});  // may give up at any time
             if (paused) touched = touched + 1;
             c->resume();
             done.park();

@@ -258,8 +258,11 @@ class team final : public executor, timer_service {
         return pauses % 2 != 0 || pauses >= for_good;
     }
     atomic<std::uint32_t> pauses_{0};
-    atomic<std::uint32_t> paused_{0};  // how many do
-    short_lock resumed_abroad_;        // held in a pause: nothing foreign resumes a task
+    // How many do; above that, how many have left, so that it changes for who waits for either.
+    static constexpr std::uint32_t one_left = std::uint32_t{1} << 16;
+    static std::uint32_t holding(std::uint32_t paused) noexcept { return paused % one_left; }
+    atomic<std::uint32_t> paused_{0};
+    short_lock resumed_abroad_;  // held in a pause: nothing foreign resumes a task
 };
 
 }  // namespace rondo::detail
