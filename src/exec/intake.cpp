@@ -98,8 +98,11 @@ void intake::publish_idle() noexcept {
     idle_.store(now, std::memory_order_seq_cst);  // I2
 }
 
-// Whether one more should be woken although somebody searches.
-bool intake::behind() const noexcept { return size() >= patience && std::has_single_bit(size()); }
+// Whether one more should be woken although somebody searches, now that so many were added: the
+// number of those that wait has come to a power of two, or has passed one.
+bool intake::behind(std::size_t added) const noexcept {
+    return size() >= patience && std::bit_width(size()) > std::bit_width(size() - added);
+}
 
 // The first of the sleepers, to be woken; it counts as searching from now on.
 seat& intake::choose_first() noexcept {
@@ -113,8 +116,8 @@ seat& intake::choose_first() noexcept {
 }
 
 // One of the sleepers, if somebody has to be woken.
-seat* intake::choose_one_to_wake() noexcept {
-    if (asleep_ == nullptr || (searching_ != 0 && !behind())) return nullptr;
+seat* intake::choose_one_to_wake(std::size_t added) noexcept {
+    if (asleep_ == nullptr || (searching_ != 0 && !behind(added))) return nullptr;
     seat& first = choose_first();
     publish_idle();
     return &first;
@@ -135,7 +138,7 @@ intake::outcome intake::try_push(job& j) noexcept {
         if (closed()) return outcome::closed;
         if (has_waiters() || size() >= capacity_) return outcome::full;
         add(j);
-        woken = choose_one_to_wake();  // I1
+        woken = choose_one_to_wake(1);  // I1
     }
     if (woken != nullptr) woken->unpark();
     return outcome::accepted;
@@ -147,7 +150,7 @@ bool intake::post(job& j) noexcept {
         std::lock_guard const guard{lock()};
         if (workers_here_ == 0) return false;
         add(j);
-        woken = choose_one_to_wake();  // I1: past the bound too
+        woken = choose_one_to_wake(1);  // I1: past the bound too
     }
     if (woken != nullptr) woken->unpark();
     return true;
@@ -158,8 +161,9 @@ bool intake::post_all(job_queue& jobs) noexcept {
     {
         std::lock_guard const guard{lock()};
         if (workers_here_ == 0) return false;
+        std::size_t const before = size();
         while (job* const j = jobs.pop()) add(*j);
-        woken = choose_one_to_wake();  // I1
+        woken = choose_one_to_wake(size() - before);  // I1
     }
     if (woken != nullptr) woken->unpark();
     return true;
@@ -181,7 +185,7 @@ void intake::wake_one() noexcept {
     seat* woken = nullptr;
     {
         std::lock_guard const guard{lock()};
-        woken = choose_one_to_wake();
+        woken = choose_one_to_wake(0);
     }
     if (woken != nullptr) woken->unpark();
 }

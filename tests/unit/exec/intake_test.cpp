@@ -124,6 +124,25 @@ TEST_F(IntakeTest, WhoIsWokenAndDoesNotComeIsNotWaitedForWhileJobsPileUp) {
     }
 }
 
+// The same for jobs that come many at a time, and pass the number at which one more is woken.
+TEST_F(IntakeTest, WhoIsWokenAndDoesNotComeIsNotWaitedForByManyAtOnce) {
+    std::array<idle_job, 130> many;
+    intake two{4, 2, 1};
+    thread_seat first, second;
+    for (thread_seat* const s : {&second, &first}) {
+        ASSERT_EQ(two.lie_down(*s), intake::rest::look_again);
+    }
+    ASSERT_TRUE(two.post(many[0]));
+    first.park();  // returns at once, and is not heard of again
+    job_queue others;
+    for (std::size_t i = 1; i < many.size(); ++i) others.push(many.at(i));
+    ASSERT_TRUE(two.post_all(others));
+    EXPECT_FALSE(two.get_up(second));
+    bool unused = false;
+    while (two.take(second, nullptr, unused) != nullptr) {
+    }
+}
+
 // It is full, but by the time that the one who pushes would wait everything has been taken.
 TEST_F(IntakeTest, WhoIsLetInWithoutAWaitWakesASleeper) {
     fill(4);

@@ -122,9 +122,9 @@ class alignas(64) intake final : wait_queue {
     bool closed() const noexcept { return refusing_ || workers_here_ == 0; }
     void add(job& j) noexcept;
     job* remove() noexcept;
-    bool behind() const noexcept;
+    bool behind(std::size_t added) const noexcept;
     seat& choose_first() noexcept;
-    seat* choose_one_to_wake() noexcept;
+    seat* choose_one_to_wake(std::size_t added) noexcept;
     bool stop_searching(seat& me) noexcept;
     void publish_idle() noexcept;
     cell<job*>& slot(std::uint32_t position) noexcept { return ring_[position & mask_]; }
