@@ -191,6 +191,7 @@ job* runner::take_outside() noexcept {
 
 // Everything that reaches this worker otherwise than through a queue.
 void runner::hear() noexcept {
+    running_.store(nullptr, std::memory_order_relaxed);
     thread_->current = &home();  // handlers of others run here too
     driver_.poll();
     empty_inbox();
@@ -211,7 +212,6 @@ bool runner::has_work() const noexcept {
 
 // There was nothing to run.
 void runner::listen() noexcept {
-    running_.store(nullptr, std::memory_order_relaxed);
     if (searching_) {
         empty_inbox();  // it has heard the rest as it woke up
     } else {

@@ -67,7 +67,7 @@ class deaf_driver final : public driver {
 // Hears one thing, once.
 class hearing_driver final : public driver {
   public:
-    explicit hearing_driver(std::function<void()> heard) : heard_(std::move(heard)) {}
+    void will_hear(std::function<void()> heard) { heard_ = std::move(heard); }
 
     void poll() noexcept override {
         if (auto const f = std::exchange(heard_, nullptr)) f();
@@ -389,12 +389,45 @@ TEST(TeamModel, APinnedTaskThatEndsInAForeignThreadMayBeTheLast) {
     EXPECT_HOLDS([] { end_a_task_abroad(true); });
 }
 
+// A worker with enough to do listens between two turns: what it hears is not charged to the job
+// that ran last. Kills charge_a_handler_to_a_task.
+TEST(TeamModel, WhatIsHeardIsNoJobsTurn) {
+    EXPECT_HOLDS([] {
+        bool heard = false;
+        hearing_driver ears;
+        team t{{.drivers = {&ears}, .on_unobserved = {}}};
+        struct again final : job {
+            again(team& t, bool& enough) noexcept
+                : job([](job& j) noexcept {
+                      auto& self = static_cast<again&>(j);
+                      if (!self.over) self.where.give_way(j);
+                  }),
+                  where(t),
+                  over(enough) {}
+            team& where;
+            bool& over;
+        } busy{t, heard};
+        doing first{[&] {
+            ears.will_hear([&] {
+                heard = true;
+                RONDO_CHECK_EXPECT(runner::current()->running() == nullptr);
+            });
+        }};
+        t.post(first);
+        t.post(busy);
+        t.close();
+        t.runners().front()->run();
+        RONDO_CHECK_EXPECT(heard);
+    });
+}
+
 // What a thread that is lent waits for may come to pass while it looks around, and leave nothing to
 // run: it does not sleep on that. Kills sleep_on_what_was_heard.
 TEST(TeamModel, AThreadThatIsLentSeesWhatAHandlerHasDone) {
     EXPECT_HOLDS([] {
         bool heard = false;
-        hearing_driver ears{[&] { heard = true; }};
+        hearing_driver ears;
+        ears.will_hear([&] { heard = true; });
         team t{{.drivers = {&ears}, .on_unobserved = {}}};
         t.runners().front()->run_until([&] { return heard; });
         t.close();
