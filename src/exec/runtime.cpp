@@ -263,6 +263,7 @@ void runtime::abandon() noexcept {
 
 // Others may still wake what is in there. It is kept where a search for leaks finds it.
 void runtime::leave_behind(std::unique_ptr<state> left) {
+    left->watchdog.reset();  // its hook may refer to what goes with the runtime
     for (std::thread& t : left->threads) t.detach();
     left->threads.clear();
     static std::mutex lock;

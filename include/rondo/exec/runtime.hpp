@@ -76,12 +76,14 @@ class runtime {
         std::string name = "rondo";          // threads are called rondo-0, rondo-1, ...
         std::size_t blocking_threads = 64;   // for spawn_blocking(), started by its first use
         std::size_t blocking_capacity = 65536;
-        // Gets what tasks throw that nobody joins, and what is left in the result of a blocking
-        // function, maybe after the runtime. By default it is printed to stderr.
+        // Gets what tasks throw that nobody joins, in the thread where they end, several at a time
+        // maybe; and what is left in the result of a blocking function, maybe after the runtime.
+        // Must not end the runtime. By default it is printed to stderr.
         std::function<void(std::exception_ptr)> on_unobserved = {};
         // A turn longer than this is reported, once, by a thread of its own. Zero: nobody looks.
+        // Handlers of Asio are not turns, and are not reported.
         std::chrono::milliseconds watchdog{0};
-        // By default it is printed to stderr.
+        // Called by that thread; must not end the runtime. By default it is printed to stderr.
         std::function<void(overdue const&)> on_overdue = {};
     };
     struct worker_metrics {
@@ -154,7 +156,8 @@ class runtime {
     still_alive shutdown(std::chrono::milliseconds limit);
     // For a process that is about to end: workers take no further turn, and neither this nor the
     // destructor waits for them. What has not ended never goes on; its memory, and the runtime's,
-    // stay where they are. A turn that runs may outlast the runtime object: it must not use it.
+    // stay where they are. A turn that runs may outlast the runtime object: it must not use it, and
+    // on_unobserved gets what it throws all the same. on_overdue is not called any more then.
     void abandon() noexcept;
 
     metrics measure() const;

@@ -311,6 +311,32 @@ TEST(RuntimeWatchdog, NamesATaskThatHoldsItsWorker) {
     EXPECT_NE(report.task.find("hold_the_worker"), std::string::npos) << report.task;
 }
 
+TEST(RuntimeWatchdog, SaysNothingAfterTheEndOfARuntimeThatIsAbandoned) {
+    // What is abandoned stays where it is, and so does what it refers to.
+    static gate& begun = *new gate;
+    static gate& over = *new gate;
+    static std::atomic<bool> gone{false};
+    static std::atomic<bool> told_late{false};
+    auto hog = []() -> task<void> {
+        begun.open();
+        over.wait();
+        co_return;
+    };
+    {
+        runtime rt{{.workers = 1, .watchdog = 50ms, .on_overdue = [](runtime::overdue const&) {
+                        told_late = told_late || gone;
+                    }}};
+        rt.spawn(hog()).detach();
+        begun.wait();
+        rt.abandon();
+    }
+    gone = true;
+    // In real time: in which the turn would be reported.
+    std::this_thread::sleep_for(150ms);
+    EXPECT_FALSE(told_late);
+    over.open();
+}
+
 // A worker that sleeps is not woken by the clock.
 TEST(RuntimeIdle, NobodyWakesUpForNothing) {
     runtime rt{{.workers = 3}};
