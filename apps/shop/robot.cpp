@@ -45,7 +45,7 @@ struct made_cup {
     bool discarded = false;
     std::vector<cluster::take> takes;
     std::string reason;
-    time_point since{};
+    time_point since{};  // it was asked for; then since it was made, or aborted
 };
 
 // What a leader has told of the stock.
@@ -318,6 +318,7 @@ class robot {
             }
         }
         made_cup& c = cups_.at(k);
+        c.since = now();
         if (c.discarded) {
             // Not aborted: who asks for it once more gets it made, and no refusal of the order.
             here_.log->info("{} is discarded", k.first);
@@ -333,7 +334,8 @@ class robot {
         }
     }
 
-    // Nothing, or why not. A token that has no room for another cup is waited for again.
+    // Nothing, or why not. A token that has no room for another cup is waited for again: there may
+    // be some when this robot or another one has thrown an old one away.
     task<std::optional<std::string>> scoop(key k, std::string flavour, std::uint32_t grams) {
         for (;;) {
             {
@@ -347,6 +349,8 @@ class robot {
                     co_return std::nullopt;
                 }
             }
+            throw_away_old_cups();
+            if (cups_.at(k).discarded) co_return "discarded";
             co_await sleep_for(20ms);
         }
     }
@@ -399,6 +403,10 @@ class robot {
             cluster::held_token token = co_await ring_.take(t.name);
             on_arrival(t.name, token.content());
         }
+        throw_away_old_cups();
+    }
+
+    void throw_away_old_cups() {
         time_point const too_old = now() - options_.patience.cup_kept;
         for (auto at = cups_.begin(); at != cups_.end();) {
             if (at->second.since > too_old || at->second.now == made_cup::state::wanted) {

@@ -15,6 +15,7 @@
 #include "rondo/core/spawn.hpp"
 #include "rondo/core/this_task.hpp"
 #include "rondo/sim/node.hpp"
+#include "shop/container.hpp"
 #include "shop/messages.hpp"
 #include "support/child_process.hpp"
 
@@ -28,13 +29,14 @@ class Robot : public testing::Test {
     struct wish {
         std::vector<level> levels;  // of the ledger, as the leader knows it
         std::string flavour;
+        clock::duration patience = 20s;
     };
     // What becomes of orders of one scoop each, one after the other.
     std::vector<std::string> outcomes_of(std::vector<wish> wishes) {
         wishes_ = std::move(wishes);
         robot_.start();
         leader_.start();
-        (void)world_.run_for(60s);
+        (void)world_.run_for(10min);
         return outcomes_;
     }
 
@@ -64,12 +66,13 @@ class Robot : public testing::Test {
         cluster::peer me{
             self->bind(door_of(screen_id(0))).value(), {}, {screen_id(0), 1}, serve_as_screen};
         auto const receiving = spawn(*self, me.run());
+        cluster::address const robot{door_of(robot_id(0)), robot_id(0)};
+        cluster::epoch const mine{1, screen_id(0)};
         std::uint64_t attempt = 0;
         for (wish const& w : wishes_) {
             order_request const wanted{"0-j-1", ++attempt, {{w.flavour, 10}}, w.levels};
-            cluster::address const robot{door_of(robot_id(0)), robot_id(0)};
-            cluster::epoch const mine{1, screen_id(0)};
-            auto const a = co_await me.ask(robot, type(request::dispatch), pack(wanted), 20s, mine);
+            auto const a =
+                co_await me.ask(robot, type(request::dispatch), pack(wanted), w.patience, mine);
             outcomes_.push_back(a ? text_of(*a) : "no answer");
         }
         co_await sleep_for(1h);
@@ -120,6 +123,14 @@ TEST_F(Robot, HasNoRoomForASeventeenthFlavour) {
 TEST_F(Robot, MakesNoMoreThanThereIs) {
     std::vector<std::string> const expected{"ready", "not enough mint is left"};
     EXPECT_EQ(outcomes_of({{{{"mint", 15}}, "mint"}, {{{"mint", 15}}, "mint"}}), expected);
+}
+
+// A container has room for 16 reservations. Those of cups that nobody fetches are put back when
+// they are old enough, also if the robot has an order that waits for just that.
+TEST_F(Robot, ThrowsOldCupsAwayWhileAnOrderWaitsForTheirRoom) {
+    std::vector<wish> wishes(container::most_reserved, {{{"mint", 1000}}, "mint"});
+    wishes.push_back({{{"mint", 1000}}, "mint", 5min});
+    EXPECT_EQ(outcomes_of(wishes), std::vector<std::string>(wishes.size(), "ready"));
 }
 
 }  // namespace
