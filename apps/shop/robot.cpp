@@ -45,7 +45,8 @@ struct made_cup {
     bool discarded = false;
     std::vector<cluster::take> takes;
     std::string reason;
-    time_point since{};  // it was asked for; then since it was made, or aborted
+    time_point since{};            // it was asked for; then since it was made, or aborted
+    std::uint64_t last_asked = 0;  // the request that waits for it
 };
 
 // What a leader has told of the stock.
@@ -219,9 +220,16 @@ class robot {
             current_ = attempt_at{k.first, k.second};
             wanted_.notify_one();
         }
+        // Only the last request waits: who asks again does not wait for the one before any more,
+        // and a peer serves only so many at once.
+        std::uint64_t const mine = ++requests_;
+        cups_.at(k).last_asked = mine;
+        made_.notify_waiters();
         for (;;) {
             auto const at = cups_.find(k);
-            if (at == cups_.end()) co_return answer_with(reply::busy);
+            if (at == cups_.end() || at->second.last_asked != mine) {
+                co_return answer_with(reply::busy);
+            }
             made_cup const& c = at->second;
             if (c.now == made_cup::state::aborted) {
                 co_return answer_with(reply::abort, why{c.reason});
@@ -476,6 +484,7 @@ class robot {
     std::map<key, made_cup> cups_;
     std::optional<attempt_at> current_;
     std::uint64_t last_cup_ = 0;
+    std::uint64_t requests_ = 0;  // for cups
     time_point next_repair_{};
     std::vector<member_id> last_ring_;
     notify wanted_;  // for OrderHandler
