@@ -376,6 +376,7 @@ class screen {
         std::vector<std::byte> const body = pack(cancellation{oid, reason, true});
         answer const refunded = co_await ask_gateway(request::cancel, body);
         (void)refunded;
+        co_await discard(oid, *state);  // it may only be out of reach
         end(*line, *state, "refunded: " + reason);
     }
 
