@@ -345,8 +345,7 @@ task<void> leader::tell_robot(std::uint32_t number) {
 // The orders of a screen that is gone for good are aborted, or refunded if they were charged.
 task<void> leader::take_over() {
     environment const& env = co_await this_environment();
-    std::map<std::uint32_t, time_point> heard;
-    time_point const begun = env.timers().now();
+    std::map<std::uint32_t, time_point> silent_since;  // of those who were asked last
     std::vector<std::byte> const nothing;
     for (;;) {
         co_await sleep_for(1s);
@@ -355,7 +354,9 @@ task<void> leader::take_over() {
         for (order_id const& oid : unresolved) {
             if (auto const s = screen_of(oid)) owners.insert(*s);
         }
+        std::erase_if(silent_since, [&](auto const& s) { return !owners.contains(s.first); });
         for (std::uint32_t const s : owners) {
+            time_point const asked = env.timers().now();
             bool alive = screen_id(s) == context_.me.self().id;
             if (!alive && s < most_of_a_kind) {
                 cluster::address const screen = context_.here.address_of(screen_id(s));
@@ -363,14 +364,14 @@ task<void> leader::take_over() {
                                                         500ms, context_.mine);
                 alive = a.has_value();
             }
-            if (alive) heard[s] = env.timers().now();
+            if (alive) silent_since.erase(s);
+            if (!alive) silent_since.try_emplace(s, asked);
         }
         for (order_id const& oid : unresolved) {
             auto const s = screen_of(oid);
-            if (!s) continue;
-            auto const at = heard.find(*s);
-            time_point const last = at == heard.end() ? begun : at->second;
-            if (env.timers().now() - last < context_.patience.screen_gone) continue;
+            auto const at = s ? silent_since.find(*s) : silent_since.end();
+            if (at == silent_since.end()) continue;
+            if (env.timers().now() - at->second < context_.patience.screen_gone) continue;
             context_.here.log->warn("{} is taken over: its screen is gone", oid);
             cancellation const c{oid, "its screen is gone", true};
             auto const a =

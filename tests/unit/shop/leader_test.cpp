@@ -1,4 +1,4 @@
-// A leader with a robot, in the simulator; of its screens nobody is there.
+// A leader with a robot, in the simulator; of its screens nobody is there, or one in some tests.
 #include "shop/leader.hpp"
 
 #include <gtest/gtest.h>
@@ -39,6 +39,17 @@ class Leading : public testing::Test {
     // Until the order of a screen is ready, from when its leader began.
     std::optional<clock::duration> took() const { return took_; }
 
+    // Screen 1 and a gateway, which has no open order yet.
+    void start_customers() {
+        gateway_.start();
+        other_.start();
+    }
+    void open_order(order_id oid) { unresolved_.push_back(std::move(oid)); }
+    void cut_other_off() { net_.cut(1000 + screen_id(1), 1000 + screen_id(0)); }
+    void heal() { net_.heal(); }
+    // That the leader asked the gateway to cancel.
+    std::size_t taken_over() const { return taken_over_; }
+
   private:
     static endpoint door_of(member_id id) { return {1000 + id, 7}; }
 
@@ -56,6 +67,31 @@ class Leading : public testing::Test {
         co_return answer_with(reply::nonsense);
     }
 
+    static task<cluster::answer> serve_as_other_screen(cluster::message) {
+        co_return answer_with(reply::yes, presence{});
+    }
+    task<cluster::answer> serve_as_gateway(cluster::message m) {
+        if (static_cast<request>(m.type) == request::cancel) {
+            ++taken_over_;
+            unresolved_.clear();
+        }
+        co_return answer_with(reply::ready, remaining{{{"mint", 1000}}, unresolved_});
+    }
+
+    task<void> be_gateway(sim::node* self) {
+        cluster::peer me{self->bind(door_of(gateway_id)).value(),
+                         {},
+                         {gateway_id, 1},
+                         [this](cluster::message m) { return serve_as_gateway(std::move(m)); }};
+        co_await me.run();
+    }
+    task<void> be_other_screen(sim::node* self) {
+        cluster::peer me{self->bind(door_of(screen_id(1))).value(),
+                         {},
+                         {screen_id(1), 1},
+                         serve_as_other_screen};
+        co_await me.run();
+    }
     task<void> be_robot(sim::node* self) {
         cluster::peer me{
             self->bind(door_of(robot_id(0))).value(), {}, {robot_id(0), 1}, serve_as_robot};
@@ -93,6 +129,12 @@ class Leading : public testing::Test {
                      [this](sim::node* self) { return be_robot(self); }};
     sim::node screen_{world_, net_, 1000 + screen_id(0),
                       [this](sim::node* self) { return be_leader(self); }};
+    sim::node gateway_{world_, net_, 1000 + gateway_id,
+                       [this](sim::node* self) { return be_gateway(self); }};
+    sim::node other_{world_, net_, 1000 + screen_id(1),
+                     [this](sim::node* self) { return be_other_screen(self); }};
+    std::vector<order_id> unresolved_;
+    std::size_t taken_over_ = 0;
     std::optional<member_id> lost_;
     std::optional<clock::duration> took_;
 };
@@ -116,6 +158,33 @@ TEST_F(Leading, AnActorThatFailsIsHeardOfAtOnce) {
     start();
     run_for(1s);
     EXPECT_EQ(take_unobserved().size(), 2U);  // the OrderResolver, and the duty to tell it
+}
+
+// However long the leader has had no reason to ask for it.
+TEST_F(Leading, AScreenThatIsSilentForAMomentKeepsItsOrder) {
+    start();
+    start_customers();
+    run_for(20s);
+    open_order("1-j-1");
+    cut_other_off();
+    run_for(3s);
+    heal();
+    run_for(20s);
+    EXPECT_EQ(taken_over(), 0U);
+    cut_other_off();  // again: what counts is the last silence
+    run_for(3s);
+    EXPECT_EQ(taken_over(), 0U);
+}
+
+TEST_F(Leading, TheOrderOfAScreenThatIsGoneIsTakenOver) {
+    start();
+    start_customers();
+    open_order("1-j-1");
+    cut_other_off();
+    run_for(9s);
+    EXPECT_EQ(taken_over(), 0U);
+    run_for(5s);
+    EXPECT_EQ(taken_over(), 1U);
 }
 
 }  // namespace

@@ -164,7 +164,7 @@ task<void> simulated_shop::live(member_id id, sim::node* self) {
         o.robots = static_cast<std::uint32_t>(robots_.size());
         o.file = "orders";
         o.orders = orders_[id];
-        o.patience.screen_gone = 3s;  // so that orders are taken over from screens that come back
+        o.patience.screen_gone = 500ms;  // so that orders are taken over of those who come back
         o.most = most_;
         o.shown = [&m](view v) { m.shown = std::move(v); };
         screen_tally const tally = co_await run_screen(here, o);
