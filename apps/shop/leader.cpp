@@ -92,7 +92,7 @@ void OrderCoordinator::receive(FallenRobotActorMessage m) {
     std::erase_if(cups_, [&](auto const& c) { return c.second.robot == m.robot; });
     if (m.order) {
         being_made_.erase(m.order->wanted.oid);
-        ++m.order->wanted.attempt;
+        m.order->wanted.attempt = ++m.order->counted;
         queue_.push_front(*std::move(m.order));
     }
     assign();

@@ -8,7 +8,8 @@
 //                FallenRobotActorMessage (it does not answer: its order goes to another one).
 //
 // Attempts       a screen counts its attempts in steps of `attempts_of_a_screen`; the leader counts
-//                up from there for each robot it tries. So no two robots make the same attempt.
+//                up from there for each robot it tries, also after one that was asked again for an
+//                attempt of an earlier leader. So no two robots make the same attempt.
 // Recovery       a leader begins by asking all robots what they hold: an order that a robot has
 //                made, or is making, is asked of that robot again, with its attempt. If another
 //                robot makes it meanwhile, the older cup is discarded: the screen asks one leader
@@ -52,6 +53,9 @@ struct order_outcome {
 struct OrderActorMessage {
     order_request wanted;
     oneshot::sender<order_outcome> answer;
+    // The last attempt that this leader has counted for it; the one that is wanted may be another,
+    // which a robot has made for an earlier leader.
+    std::uint64_t counted = wanted.attempt;
 };
 
 struct FreeRobotActorMessage {

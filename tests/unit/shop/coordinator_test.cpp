@@ -150,6 +150,18 @@ TEST_F(OrderCoordination, WhatARobotHoldsIsAskedOfThatRobotWithItsAttempt) {
     EXPECT_EQ(given_to(1), "b" + at_first);
 }
 
+// An attempt that a robot holds is one of an earlier leader, who may have tried others after it.
+TEST_F(OrderCoordination, AfterWhatAFallenRobotHeldTheAttemptsOfTheScreenGoOn) {
+    is_free(0, {{"a", first}});
+    answers const a = order("a", 2 * first);
+    auto given = taken_by(0);
+    ASSERT_TRUE(given);
+    EXPECT_EQ(given->wanted.attempt, first);
+    coordinator().receive(FallenRobotActorMessage{0, std::move(given)});
+    is_free(1);  // which may have refused first + 1
+    EXPECT_EQ(given_to(1), "a/" + std::to_string(2 * first + 1));
+}
+
 TEST_F(OrderCoordination, TheLastCupOfAScreenIsKnownHoweverManyItHadBefore) {
     is_free(0);
     std::string last;
