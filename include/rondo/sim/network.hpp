@@ -75,7 +75,10 @@ class network {
     void set(host from, host to, conditions of_link) { links_[{from, to}] = of_link; }
     void unset(host from, host to) { links_.erase({from, to}); }
 
-    void cut(host from, host to) { cuts_.insert({from, to}); }
+    // Of a host and itself: nothing.
+    void cut(host from, host to) {
+        if (from != to) cuts_.insert({from, to});
+    }
     void heal(host from, host to) { cuts_.erase({from, to}); }
     // Both ways, between each of these and each of those.
     void partition(std::span<host const> these, std::span<host const> those);

@@ -161,7 +161,6 @@ TEST(Network, ALinkMayHaveConditionsOfItsOwn) {
 TEST(Network, AHostHearsItselfWhateverTheConditions) {
     post_office p{{.loss = 1}};
     p.net.cut(bob, bob);
-    p.net.heal();
     p.b.spawn(p.receive(&p.b)).detach();
     p.b.spawn(p.send(&p.b, bob, 3)).detach();
     ASSERT_NE(p.world.run_for(1s), sim::outcome::out_of_turns);
