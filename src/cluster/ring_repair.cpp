@@ -64,7 +64,8 @@ namespace {
 // Entries of tokens as long as they fit.
 constexpr std::size_t room_for_entries = longest_body - 64;
 
-// A commit fits into one message.
+// A commit fits into one message: decide() makes no more than a ring has. What is held was made in
+// an earlier one.
 static_assert(20 + 2 + 12 * token_ring::most_members + 2 +
                   (2 + token_ring::longest_name + 1 + 28) * token_ring::most_tokens <=
               longest_body);
@@ -217,7 +218,10 @@ task<std::optional<token_ring::commitment>> token_ring::decide(ring_epoch e,
     for (token& t : *renewed) {
         bool const is_new =
             std::ranges::find(c.tokens, t.name, &commitment::entry::name) == c.tokens.end();
-        if (!is_new || find_or_make(t.name) == nullptr) continue;
+        // Each member has room for so many names, of which this one may not have heard of all.
+        bool const has_room = known.contains(t.name) || known.size() < most_tokens;
+        bool const fits = has_room && c.tokens.size() < most_tokens;
+        if (!is_new || !fits || find_or_make(t.name) == nullptr) continue;
         RONDO_ASSERT(t.content.size() <= longest_content, "a content has at most 512 bytes");
         token_place const p{{known[t.name].seen.gen.count + 1, self_.self()}, 0};
         c.tokens.push_back({t.name, p, id()});

@@ -145,10 +145,16 @@ TEST(TokenRing, HalvesOfARingComeTogetherAgain) {
     }
 }
 
+// As many and as long as there may be.
+std::vector<std::string> names_from(char first) {
+    std::vector<std::string> names;
+    for (int i = 0; i < 16; ++i) names.emplace_back(24, static_cast<char>(first + i));
+    return names;
+}
+
 TEST(TokenRing, ManyLargeTokensGoThroughAHandshakeInPages) {
     settings many;
-    many.names.clear();
-    for (char c = 'a'; c < 'a' + 16; ++c) many.names.emplace_back(24, c);
+    many.names = names_from('a');
     many.works = false;
     robots r{1, 3, {}, many};
     r.start_all();
@@ -160,6 +166,31 @@ TEST(TokenRing, ManyLargeTokensGoThroughAHandshakeInPages) {
     for (robot& one : r.all()) {
         EXPECT_EQ(one.now()->members().size(), 3U);
         EXPECT_EQ(one.now()->tokens().size(), 16U);
+    }
+    EXPECT_EQ(r.violation, "");
+}
+
+// Who makes them knows no others itself yet.
+TEST(TokenRing, ARingThatIsFullGetsNoOtherTokens) {
+    settings many;
+    many.names = names_from('a');
+    many.works = false;
+    robots r{1, 2, {}, many};
+    r.start_all();
+    r.run_for(3s);
+    r.of(2).node().crash();
+    r.run_for(5s);  // the other one has all of them
+    r.of(2).set_names(names_from('A'));
+    r.of(2).node().start();
+    (void)r.world().run_ready();
+    r.of(2).now()->repair();
+    r.run_for(10s);
+    for (robot& one : r.all()) {
+        EXPECT_EQ(one.now()->members().size(), 2U);
+        std::vector<std::string> names;
+        for (token_view const& t : one.now()->tokens()) names.push_back(t.name);
+        EXPECT_EQ(names, many.names);
+        EXPECT_FALSE(one.now()->has_room_for(names_from('A')[0]));
     }
     EXPECT_EQ(r.violation, "");
 }

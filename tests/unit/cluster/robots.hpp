@@ -54,6 +54,8 @@ class robot {
     sim::node& node() { return node_; }
     token_ring* now() { return node_.is_up() ? ring_ : nullptr; }
     member_id id() const { return id_; }
+    // What renew gives, from now on.
+    void set_names(std::vector<std::string> names) { settings_.names = std::move(names); }
 
     std::map<std::string, int> visits;  // in this run
     std::string violation;
