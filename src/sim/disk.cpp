@@ -14,6 +14,7 @@ struct disk::content {
     std::vector<std::byte> durable;
     std::set<std::size_t> dirty;     // sectors written since the last sync
     std::set<std::size_t> doubtful;  // covered by a sync that failed, and not written since
+    bool resized = false;            // since the last sync, which may have failed
 };
 
 disk::disk(random_source random, disk_options chosen, std::function<void()> failed)
@@ -28,6 +29,7 @@ std::expected<disk::file, disk_error> disk::open(std::string const& name, make i
     if (!names_.contains(name)) {
         if (if_absent == make::no) return std::unexpected{disk_error::no_such_file};
         names_[name] = std::make_shared<content>();
+        doubtful_names_.erase(name);
     }
     return file{*this, name, names_[name]};
 }
@@ -42,6 +44,7 @@ std::expected<void, disk_error> disk::remove(std::string const& name) {
     if (!on_) return std::unexpected{disk_error::off};
     bool const last = fails_now();
     if (names_.erase(name) == 0) return std::unexpected{disk_error::no_such_file};
+    doubtful_names_.erase(name);
     if (!last) return {};
     cut_power();
     return std::unexpected{disk_error::off};
@@ -49,14 +52,43 @@ std::expected<void, disk_error> disk::remove(std::string const& name) {
 
 std::expected<void, disk_error> disk::sync_directory() {
     if (!on_) return std::unexpected{disk_error::off};
-    if (fails_now()) {
-        if (random_.chance(0.5)) durable_names_ = names_;
-        cut_power();
-        return std::unexpected{disk_error::off};
+    bool const last = fails_now();
+    bool const fails = !last && sync_fails();
+    if (fails) {
+        doubtful_names_ = changed_names();
+        return std::unexpected{disk_error::sync_failed};
     }
-    if (sync_fails()) return std::unexpected{disk_error::sync_failed};
-    durable_names_ = names_;
-    return {};
+    if (!last || random_.chance(0.5)) {
+        for (std::string const& name : changed_names()) cover_name(name);
+    }
+    if (!last) return {};
+    cut_power();
+    return std::unexpected{disk_error::off};
+}
+
+std::set<std::string> disk::changed_names() const {
+    std::set<std::string> changed;
+    auto const differs = [](directory const& from, std::string const& name, auto const& c) {
+        auto const at = from.find(name);
+        return at == from.end() || at->second != c;
+    };
+    for (auto const& [name, c] : names_) {
+        if (differs(durable_names_, name, c)) changed.insert(name);
+    }
+    for (auto const& [name, c] : durable_names_) {
+        if (differs(names_, name, c)) changed.insert(name);
+    }
+    return changed;
+}
+
+void disk::cover_name(std::string const& name) {
+    if (doubtful_names_.contains(name)) return;
+    auto const now = names_.find(name);
+    if (now != names_.end()) {
+        durable_names_[name] = now->second;
+    } else {
+        durable_names_.erase(name);
+    }
 }
 
 // --- files ---
@@ -78,7 +110,10 @@ std::expected<void, disk_error> disk::file::write(std::uint64_t offset,
     std::vector<std::byte>& all = content_->seen;
     std::uint64_t const old_end = all.size();
     std::uint64_t const end = offset + bytes.size();
-    if (end > old_end) all.resize(end);
+    if (end > old_end) {
+        all.resize(end);
+        content_->resized = true;
+    }
     std::ranges::copy(bytes, all.begin() + static_cast<std::ptrdiff_t>(offset));
     std::size_t const sector = disk_->options_.sector;
     for (std::size_t s = std::min(offset, old_end) / sector; s * sector < end; ++s) {
@@ -94,6 +129,7 @@ std::expected<void, disk_error> disk::file::truncate(std::uint64_t length) const
     if (dead()) return std::unexpected{disk_error::off};
     std::uint64_t const old = content_->seen.size();
     content_->seen.resize(length);
+    if (length != old) content_->resized = true;
     std::size_t const sector = disk_->options_.sector;
     for (std::size_t s = std::min(length, old) / sector; s * sector < std::max(length, old); ++s) {
         content_->dirty.insert(s);
@@ -112,17 +148,18 @@ std::expected<void, disk_error> disk::file::sync() const {
     if (dead()) return std::unexpected{disk_error::off};
     bool const last = disk_->fails_now();
     bool const fails = !last && disk_->sync_fails();
+    auto const at = disk_->names_.find(name_);
+    bool const named = at != disk_->names_.end() && at->second == content_;
     if (fails) {
         content_->doubtful.merge(content_->dirty);
         content_->dirty.clear();
+        content_->resized = false;
+        if (named && disk_->changed_names().contains(name_)) disk_->doubtful_names_.insert(name_);
         return std::unexpected{disk_error::sync_failed};
     }
     if (!last || disk_->random_.chance(0.5)) {
         disk_->cover(*content_);
-        auto const at = disk_->names_.find(name_);
-        if (at != disk_->names_.end() && at->second == content_) {
-            disk_->durable_names_[name_] = content_;
-        }
+        if (named) disk_->cover_name(name_);
     }
     if (!last) return {};
     disk_->cut_power();
@@ -136,13 +173,16 @@ bool disk::sync_fails() noexcept {
     return fails;
 }
 
-// The bytes of the sectors that were written since, and the length.
+// The bytes of the sectors that were written since, and the length if it has changed since. One
+// that is in doubt is sure as far as something was written again.
 void disk::cover(content& c) {
-    c.durable.resize(c.seen.size());
+    if (c.resized) c.durable.resize(c.seen.size());
+    c.resized = false;
     for (std::size_t const s : c.dirty) {
         std::size_t const begin = s * options_.sector;
         if (begin >= c.seen.size()) continue;
         std::size_t const length = std::min(options_.sector, c.seen.size() - begin);
+        c.durable.resize(std::max(c.durable.size(), begin + length));
         std::copy_n(c.seen.begin() + static_cast<std::ptrdiff_t>(begin), length,
                     c.durable.begin() + static_cast<std::ptrdiff_t>(begin));
     }
@@ -173,22 +213,19 @@ void disk::power_off() {
 
 // Each name that differs is as before or as now; nothing says that changes are kept in order.
 void disk::settle_names() {
-    std::set<std::string> all;
-    for (auto const& [name, c] : names_) all.insert(name);
-    for (auto const& [name, c] : durable_names_) all.insert(name);
-    directory settled;
-    for (std::string const& name : all) {
-        auto const now = names_.find(name);
+    for (std::string const& name : changed_names()) {
+        bool const undone = random_.chance(0.5);
+        if (!undone) continue;
         auto const before = durable_names_.find(name);
-        auto const seen = now != names_.end() ? now->second : nullptr;
-        auto const durable = before != durable_names_.end() ? before->second : nullptr;
-        bool const undone = seen != durable && random_.chance(0.5);
-        if (undone && seen == nullptr) ++counts_.removals_undone;
-        auto const& kept = undone ? durable : seen;
-        if (kept != nullptr) settled[name] = kept;
+        if (before == durable_names_.end()) {
+            names_.erase(name);
+            continue;
+        }
+        if (!names_.contains(name)) ++counts_.removals_undone;
+        names_[name] = before->second;
     }
-    names_ = settled;
-    durable_names_ = std::move(settled);
+    durable_names_ = names_;
+    doubtful_names_.clear();
 }
 
 void disk::settle(content& c) {
@@ -207,6 +244,7 @@ void disk::settle(content& c) {
     for (std::size_t const s : c.dirty) settle_sector(c, s, result);
     c.dirty.clear();
     c.doubtful.clear();
+    c.resized = false;
     c.seen = result;
     c.durable = std::move(result);
 }

@@ -11,7 +11,8 @@
 // Sync           of a file covers its bytes, its length and its name; sync_directory() the names of
 //                all files. One that fails says so, and what it should have covered is in doubt for
 //                good: a later sync that succeeds does not cover it (as on Linux, where the page
-//                cache takes it for written). Only what is written again is covered again.
+//                cache takes it for written). Only what is written again is covered again: a
+//                length that changes again, a name that is made or removed again.
 // Handles        a file that was opened before a power failure is dead after it: every call answers
 //                disk_error::off. So does every call while the power is off.
 // fail_after(n)  cuts the power in the middle of the n-th change from now (1: the next; 0: not at
@@ -114,6 +115,9 @@ class disk {
     void cut_power();
     bool sync_fails() noexcept;
     void cover(content& c);
+    void cover_name(std::string const& name);
+    // Those that are not as they are sure to be.
+    std::set<std::string> changed_names() const;
     void settle(content& c);
     void settle_sector(content const& c, std::size_t sector, std::vector<std::byte>& result);
     void settle_names();
@@ -126,6 +130,7 @@ class disk {
     std::uint64_t until_failure_ = 0;
     directory names_;
     directory durable_names_;
+    std::set<std::string> doubtful_names_;  // left by a sync that failed, and not changed since
     disk_counts counts_;
 };
 

@@ -188,6 +188,94 @@ TEST(Disk, AFailedSyncIsReportedAndALaterOneDoesNotCoverWhatItLeft) {
     EXPECT_TRUE(lost);
 }
 
+TEST(Disk, NorDoesItCoverALengthThatAFailedSyncLeft) {
+    std::set<std::string> cut;
+    std::set<std::string> grown;
+    for (std::uint64_t const seed : sim::seeds(100)) {
+        machine m{seed};
+        disk::file const f = m.file();
+        ASSERT_TRUE(f.write(0, bytes("aaaaaaaa")));
+        ASSERT_TRUE(f.sync());
+        ASSERT_TRUE(f.truncate(2));
+        m.d.set_sync_failure(1);
+        EXPECT_FALSE(f.sync());
+        m.d.set_sync_failure(0);
+        ASSERT_TRUE(f.sync());
+        m.lose_power();
+        cut.insert(all_of(m.d, "f"));
+
+        disk::file const g = m.file();
+        ASSERT_TRUE(g.truncate(0));
+        ASSERT_TRUE(g.write(0, bytes("aa")));
+        ASSERT_TRUE(g.sync());
+        ASSERT_TRUE(g.write(2, bytes("bbbbbb")));
+        m.d.set_sync_failure(1);
+        EXPECT_FALSE(g.sync());
+        m.d.set_sync_failure(0);
+        ASSERT_TRUE(g.sync());
+        m.lose_power();
+        grown.insert(all_of(m.d, "f"));
+
+        disk::file const h = m.file();
+        ASSERT_TRUE(h.truncate(0));
+        ASSERT_TRUE(h.sync());
+        m.lose_power();
+        EXPECT_EQ(all_of(m.d, "f"), "") << "a length that was set again is covered";
+    }
+    EXPECT_EQ(cut, (std::set<std::string>{"aa", "aaaaaaaa"}));
+    EXPECT_TRUE(grown.contains("aa"));
+    EXPECT_TRUE(grown.contains("aabbbbbb"));
+}
+
+TEST(Disk, WhatIsWrittenAgainAfterAFailedSyncIsCoveredWhereverItIs) {
+    for (std::uint64_t const seed : sim::seeds(100)) {
+        machine m{seed};
+        disk::file const f = m.file();
+        ASSERT_TRUE(f.write(0, bytes("aaaa")));
+        ASSERT_TRUE(f.sync());
+        ASSERT_TRUE(f.write(4, bytes("bbbbbbbb")));
+        m.d.set_sync_failure(1);
+        EXPECT_FALSE(f.sync());
+        m.d.set_sync_failure(0);
+        ASSERT_TRUE(f.write(4, bytes("cccc")));  // beyond the length that is sure
+        ASSERT_TRUE(f.sync());
+        m.lose_power();
+        EXPECT_EQ(all_of(m.d, "f").substr(0, 8), "aaaacccc");
+    }
+}
+
+TEST(Disk, NorANameThatAFailedSyncLeft) {
+    int made = 0;
+    int made_in_directory = 0;
+    int back = 0;
+    for (std::uint64_t const seed : sim::seeds(100)) {
+        machine m{seed};
+        ASSERT_TRUE(m.file("old").sync());
+        disk::file const f = m.file("new");
+        m.d.set_sync_failure(1);
+        EXPECT_FALSE(f.sync());
+        (void)m.file("newer");
+        ASSERT_TRUE(m.d.remove("old"));
+        EXPECT_FALSE(m.d.sync_directory());
+        m.d.set_sync_failure(0);
+        ASSERT_TRUE(f.sync());
+        ASSERT_TRUE(m.d.sync_directory());
+        m.lose_power();
+        made += m.d.exists("new") ? 1 : 0;
+        made_in_directory += m.d.exists("newer") ? 1 : 0;
+        back += m.d.exists("old") ? 1 : 0;
+
+        (void)m.d.remove("new");
+        ASSERT_TRUE(m.file("new").sync());
+        m.lose_power();
+        EXPECT_TRUE(m.d.exists("new")) << "a name that was made again is covered";
+    }
+    for (int const n : {made, made_in_directory, back}) {
+        EXPECT_GT(n, 20);
+        EXPECT_LT(n, 80);
+    }
+}
+
 TEST(Disk, HandlesOfBeforeAPowerFailureAreDead) {
     machine m{1};
     disk::file const f = m.file();
