@@ -260,7 +260,7 @@ token_ring::slot* token_ring::find_or_make(std::string_view name) {
 std::vector<token_view> token_ring::tokens() const {
     std::vector<token_view> all;
     for (slot const& s : slots_) {
-        if (s.place != token_place{}) all.push_back({s.name, s.state, s.place, s.content});
+        if (s.seen != token_place{}) all.push_back({s.name, s.state, s.place, s.content});
     }
     std::ranges::sort(all, {}, &token_view::name);
     return all;

@@ -199,7 +199,7 @@ class token_ring {
     bool is_in_ring(member_run const& m) const noexcept;
     ring_epoch epoch() const noexcept { return ring_; }
     bool is_frozen() const noexcept { return promised_ > ring_; }
-    // All that is known of tokens, by name.
+    // All that is known of tokens, by name. One that was never here has no place and no content.
     std::vector<token_view> tokens() const;
     ring_counts const& counts() const noexcept { return counts_; }
 

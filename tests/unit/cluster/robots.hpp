@@ -202,7 +202,7 @@ class robots {
             if (r.now()->epoch() < last) violation = "a run goes back to an older ring";
             last = r.now()->epoch();
             for (token_view const& t : r.now()->tokens()) {
-                generations.insert(t.place.gen);
+                if (t.place != token_place{}) generations.insert(t.place.gen);
                 bool const holds = t.state == token_state::here || t.state == token_state::taken;
                 if (holds && !held.insert({t.name, t.place.gen}).second) {
                     violation = "two hold one generation of " + t.name;

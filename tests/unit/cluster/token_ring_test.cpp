@@ -145,6 +145,24 @@ TEST(TokenRing, ANewTokenIsMadeByARepair) {
     EXPECT_EQ(r.generations.begin()->maker.id, 2U);
 }
 
+TEST(TokenRing, ATokenThatWasOnlyHeardOfIsKnownToo) {
+    settings idle;
+    idle.works = false;
+    idle.ring.linger = 1h;
+    robots r{1, 2, {}, idle};
+    r.start_all();
+    r.run_for(2s);
+    for (robot& one : r.all()) {
+        std::vector<token_view> const known = one.now()->tokens();
+        ASSERT_EQ(known.size(), 2U);
+        EXPECT_EQ(known[0].name, "lemon");
+        EXPECT_EQ(known[1].name, "mint");
+        bool const here = one.id() == r.generations.begin()->maker.id;
+        EXPECT_EQ(known[0].state, here ? token_state::here : token_state::elsewhere);
+        EXPECT_EQ(known[0].place == token_place{}, !here);
+    }
+}
+
 TEST(TokenRing, HasRoomForSoManyNamesAndForgetsNone) {
     settings all;
     all.works = false;
