@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <utility>
@@ -274,13 +275,19 @@ class robot {
         auto const read = unpack<attempt_at>(m.body);
         if (!read) return answer_with(reply::nonsense);
         auto const at = cups_.find({read->oid, read->attempt});
-        if (at != cups_.end() && at->second.now == made_cup::state::wanted) {
-            at->second.discarded = true;
-        } else if (at != cups_.end()) {
-            if (at->second.now == made_cup::state::ready) waste(at->first, "discarded");
-            cups_.erase(at);  // I3
-        }
+        if (at != cups_.end()) throw_away(at, "discarded");
         return answer_with(reply::ack);
+    }
+
+    // One that is being made goes when it is made. One that was fetched stays, as what was in it is
+    // used, also if its screen does not know that it has it. Says which one is the next.
+    std::map<key, made_cup>::iterator throw_away(std::map<key, made_cup>::iterator at,
+                                                 std::string_view reason) {
+        made_cup& c = at->second;
+        if (c.now == made_cup::state::wanted) c.discarded = true;
+        if (c.now == made_cup::state::ready) waste(at->first, reason);
+        bool const stays = c.now == made_cup::state::wanted || c.now == made_cup::state::fetched;
+        return stays ? std::next(at) : cups_.erase(at);  // I3
     }
 
     void waste(key const& k, std::string_view reason) {

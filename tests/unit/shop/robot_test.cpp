@@ -24,15 +24,18 @@ namespace {
 
 using namespace std::chrono_literals;
 
+struct wish {
+    std::vector<level> levels;  // of the ledger, as the leader knows it
+    std::string flavour;
+    clock::duration patience = 20s;
+    bool again = false;  // the attempt is that of the wish before
+    order_id oid = "0-j-1";
+    request what = request::dispatch;
+};
+
 class Robot : public testing::Test {
   protected:
-    struct wish {
-        std::vector<level> levels;  // of the ledger, as the leader knows it
-        std::string flavour;
-        clock::duration patience = 20s;
-        bool again = false;  // the attempt is that of the wish before
-    };
-    // What becomes of orders of one scoop each, one after the other.
+    // What becomes of orders of one scoop each, and is answered of their cups, one after the other.
     std::vector<std::string> outcomes_of(std::vector<wish> wishes) {
         wishes_ = std::move(wishes);
         robot_.start();
@@ -77,9 +80,11 @@ class Robot : public testing::Test {
         std::uint64_t attempt = 0;
         for (wish const& w : wishes_) {
             if (!w.again) ++attempt;
-            order_request const wanted{"0-j-1", attempt, {{w.flavour, 10}}, w.levels};
-            auto const a =
-                co_await me.ask(robot, type(request::dispatch), pack(wanted), w.patience, mine);
+            std::vector<std::byte> body = pack(attempt_at{w.oid, attempt});
+            if (w.what == request::dispatch) {
+                body = pack(order_request{w.oid, attempt, {{w.flavour, 10}}, w.levels});
+            }
+            auto const a = co_await me.ask(robot, type(w.what), body, w.patience, mine);
             outcomes_.push_back(a ? text_of(*a) : "no answer");
         }
         std::vector<std::byte> const nothing;
@@ -89,6 +94,8 @@ class Robot : public testing::Test {
     }
     static std::string text_of(cluster::answer const& a) {
         if (is(a, reply::ready)) return "ready";
+        if (is(a, reply::ack)) return "ack";
+        if (is(a, reply::gone)) return "gone";
         auto const said = unpack<why>(a.body);
         return is(a, reply::abort) && said ? said->reason : "something else";
     }
@@ -143,6 +150,26 @@ TEST_F(Robot, ThrowsOldCupsAwayWhileAnOrderWaitsForTheirRoom) {
     std::vector<wish> wishes(container::most_reserved, {{{"mint", 1000}}, "mint"});
     wishes.push_back({{{"mint", 1000}}, "mint", 5min});
     EXPECT_EQ(outcomes_of(wishes), std::vector<std::string>(wishes.size(), "ready"));
+}
+
+wish about_the_last(request what) { return {{}, {}, 20s, true, "0-j-1", what}; }
+
+TEST_F(Robot, HasNoCupAnyMoreThatWasDiscarded) {
+    std::vector<std::string> const expected{"ready", "ack", "gone"};
+    EXPECT_EQ(outcomes_of({{{{"mint", 15}}, "mint"},
+                           about_the_last(request::discard),
+                           about_the_last(request::deliver)}),
+              expected);
+}
+
+// If only the answer was lost to a screen, what was in it does not come back into the container.
+TEST_F(Robot, DoesNotForgetACupThatWasFetchedBeforeItIsDiscarded) {
+    std::vector<std::string> const expected{"ready", "ack", "ack", "ack"};
+    EXPECT_EQ(outcomes_of({{{{"mint", 15}}, "mint"},
+                           about_the_last(request::deliver),
+                           about_the_last(request::discard),
+                           about_the_last(request::deliver)}),
+              expected);
 }
 
 // A leader asks every second for what takes longer: one request of an attempt is enough to wait.
