@@ -15,6 +15,19 @@ std::optional<std::uint32_t> screen_of(std::string_view oid) noexcept {
     return number;
 }
 
+bool is_before(std::string_view oid, std::string_view other) noexcept {
+    std::size_t const dash = oid.rfind('-');
+    if (dash == std::string_view::npos || dash != other.rfind('-')) return false;
+    if (oid.substr(0, dash) != other.substr(0, dash)) return false;
+    std::uint32_t first = 0;
+    std::uint32_t second = 0;
+    auto const read = [dash](std::string_view from, std::uint32_t& line) {
+        char const* const end = from.data() + from.size();
+        return std::from_chars(from.data() + dash + 1, end, line).ec == std::errc{};
+    };
+    return read(oid, first) && read(other, second) && first < second;
+}
+
 namespace detail {
 
 namespace {

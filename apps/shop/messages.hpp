@@ -73,6 +73,8 @@ using order_id = std::string;
 order_id make_order_id(std::uint32_t screen, std::string_view journal, std::uint32_t line);
 // The number of the screen it comes from.
 std::optional<std::uint32_t> screen_of(std::string_view oid) noexcept;
+// Both are of one journal, and the line of the first comes before that of the second.
+bool is_before(std::string_view oid, std::string_view other) noexcept;
 
 // What of a flavour is left, for all that the ledger knows.
 struct level {

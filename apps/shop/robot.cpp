@@ -6,7 +6,8 @@
 //   I3  what was paid for is used when the cup is fetched; else a reservation is put back. Then the
 //       attempt cannot be charged any more: it was aborted before it was ready, a screen discards
 //       it because the ledger has aborted or refunded the order, the leader because the screen has
-//       another one made, or its card is no longer authorised. Or nobody knows: its robot is gone.
+//       another one made; the screen orders something else, which it does when that has ended; or
+//       its card is no longer authorised. Or nobody knows: its robot is gone.
 //       If that cup was paid for, or if the robot comes back with it, the token shows too much for
 //       a while; the ledger does not sell it.
 #include "robot.hpp"
@@ -209,6 +210,7 @@ class robot {
         auto wanted = unpack<order_request>(m.body);
         if (!wanted) co_return answer_with(reply::nonsense);
         learn(wanted->levels);
+        throw_away_cups_before(wanted->oid);
         key const k{wanted->oid, wanted->attempt};
         if (!cups_.contains(k)) {
             bool const ready = !current_ && shelf_.knows_any() && make_room();
@@ -288,6 +290,14 @@ class robot {
         if (c.now == made_cup::state::ready) waste(at->first, reason);
         bool const stays = c.now == made_cup::state::wanted || c.now == made_cup::state::fetched;
         return stays ? std::next(at) : cups_.erase(at);  // I3
+    }
+
+    // A screen has one order at a time, in the order of its file: what it had before has ended.
+    void throw_away_cups_before(order_id const& oid) {
+        for (auto at = cups_.begin(); at != cups_.end();) {
+            bool const over = is_before(at->first.first, oid);
+            at = over ? throw_away(at, "its order has ended") : std::next(at);
+        }
     }
 
     void waste(key const& k, std::string_view reason) {

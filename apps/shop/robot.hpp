@@ -9,9 +9,10 @@
 //                clamped to what the leader said last that the gateway said, and topped up to it
 //                when nothing is reserved. A leader tells what is at most `levels_age` old, robots
 //                top up for twice as long after it came; docs/shop.md says why that is safe.
-// A cup          that is ready is kept until it is fetched or discarded, for `cup_kept` at most.
-//                What is reserved for a cup that is aborted or not there any more, or by a robot
-//                that is in the ring no more, is put back.
+// A cup          that is ready is kept until it is fetched or discarded, or its screen orders
+//                something else here; for `cup_kept` at most. What is reserved for a cup that is
+//                aborted or not there any more, or by a robot that is in the ring no more, is put
+//                back.
 // Order twice    the same attempt at the same order is made once: who asks again gets that cup.
 // Epochs         a leader of a lower epoch than one that was seen is refused, also after a restart.
 #pragma once

@@ -99,6 +99,13 @@ TEST(ShopMessages, AnOrderNamesItsScreen) {
     EXPECT_FALSE(screen_of("x-1"));
     EXPECT_FALSE(screen_of("12"));
     EXPECT_FALSE(screen_of(""));
+    EXPECT_TRUE(is_before("12-9f3c02ab-7", "12-9f3c02ab-12"));
+    EXPECT_FALSE(is_before("12-9f3c02ab-12", "12-9f3c02ab-12"));
+    EXPECT_FALSE(is_before("12-9f3c02ab-12", "12-9f3c02ab-7"));
+    EXPECT_FALSE(is_before("12-9f3c02ab-7", "12-9f3c02ac-12"));
+    EXPECT_FALSE(is_before("1-9f3c02ab-7", "12-9f3c02ab-12"));
+    EXPECT_FALSE(is_before("12-9f3c02ab-", "12-9f3c02ab-12"));
+    EXPECT_FALSE(is_before("7", "12"));
 }
 
 TEST(ShopContainer, ReservesWhatIsThereAndPutsItBackOrNot) {

@@ -172,6 +172,17 @@ TEST_F(Robot, DoesNotForgetACupThatWasFetchedBeforeItIsDiscarded) {
               expected);
 }
 
+// A screen has one order at a time, in the order of its file.
+TEST_F(Robot, ThrowsAwayWhatAScreenHasOrderedBefore) {
+    std::vector<std::string> const expected{"ready", "not enough mint is left",
+                                            "not enough mint is left", "ready"};
+    EXPECT_EQ(outcomes_of({{{{"mint", 15}}, "mint", 20s, false, "0-j-9"},
+                           {{{"mint", 15}}, "mint", 20s, false, "0-k-10"},  // another file
+                           {{{"mint", 15}}, "mint", 20s, false, "1-j-10"},  // another screen
+                           {{{"mint", 15}}, "mint", 20s, false, "0-j-10"}}),
+              expected);
+}
+
 // A leader asks every second for what takes longer: one request of an attempt is enough to wait.
 TEST_F(Robot, AnswersHoweverOftenItWasAskedForWhatItMakes) {
     std::vector<wish> wishes(2 * cluster::peer_options{}.served_at_once,
