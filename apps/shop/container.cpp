@@ -36,9 +36,9 @@ std::uint64_t container::reserved() const noexcept {
     return sum;
 }
 
-container::taken container::reserve(reservation const& r) {
+container::taken container::reserve(reservation const& r, std::size_t most) {
     if (r.grams > left_) return taken::not_enough;
-    if (reserved_.size() == most_reserved) return taken::no_room;
+    if (reserved_.size() >= std::min(most, most_reserved)) return taken::no_room;
     left_ -= r.grams;
     reserved_.push_back(r);
     return taken::yes;

@@ -39,7 +39,7 @@ class container {
     std::uint64_t reserved() const noexcept;
 
     enum class taken : std::uint8_t { yes, not_enough, no_room };
-    taken reserve(reservation const& r);
+    taken reserve(reservation const& r, std::size_t most = most_reserved);
     // What becomes of a reservation: what was used does not come back.
     enum class fate : std::uint8_t { kept, used, put_back };
     template <class FateOf>

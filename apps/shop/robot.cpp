@@ -385,7 +385,8 @@ class robot {
         container c = container::read(token.content()).value_or(container{});
         update(flavour, c);
         made_cup& made = cups_.at(k);
-        container::taken const taken = c.reserve({self_, made.number, grams});
+        container::taken const taken =
+            c.reserve({self_, made.number, grams}, options_.most.reserved);
         if (taken == container::taken::yes) {
             made.takes.push_back({flavour, grams, token.place().gen.count, token.place().hop});
         }

@@ -81,6 +81,11 @@ void simulated_shop::draw_plan() {
     }
     scoop_ = random_.between(0ms, 200ms);
     if (random_.chance(0.3)) most_.open_orders = 1 + random_.below(2);
+    if (random_.chance(0.3)) {  // containers are full now and then, but not for long
+        most_.reserved = 1 + random_.below(2);
+        authorisation_ = 5s;
+        patience_.cup_kept = 6s;
+    }
     auto const robots = static_cast<std::uint32_t>(1 + random_.below(4));
     auto const screens = static_cast<std::uint32_t>(1 + random_.below(3));
     for (std::uint32_t r = 0; r < robots; ++r) robots_.push_back(r);
@@ -144,7 +149,7 @@ task<void> simulated_shop::live(member_id id, sim::node* self) {
         gateway_options o;
         o.sold = stock_;
         o.rejection = 0.05;
-        o.authorisation = 15s;
+        o.authorisation = authorisation_;
         o.shown = [&m](view v) { m.shown = std::move(v); };
         co_await run_gateway(here, o);
     } else if (is_robot(id)) {
@@ -153,6 +158,7 @@ task<void> simulated_shop::live(member_id id, sim::node* self) {
         o.ring = robots_;
         o.tokens.linger = 50ms;
         o.scoop = scoop_;
+        o.patience = patience_;
         o.most = most_;
         o.shown = [&m](view v) { m.shown = std::move(v); };
         co_await run_robot(here, o);
@@ -164,6 +170,7 @@ task<void> simulated_shop::live(member_id id, sim::node* self) {
         o.robots = static_cast<std::uint32_t>(robots_.size());
         o.file = "orders";
         o.orders = orders_[id];
+        o.patience = patience_;
         o.patience.screen_gone = 500ms;  // so that orders are taken over of those who come back
         o.most = most_;
         o.shown = [&m](view v) { m.shown = std::move(v); };

@@ -138,6 +138,8 @@ class simulated_shop {
     sim::network network_;
     stock stock_;
     clock::duration scoop_{};
+    std::chrono::milliseconds authorisation_ = std::chrono::seconds{15};
+    times patience_;
     limits most_;
     std::vector<std::uint32_t> robots_;
     std::vector<std::uint32_t> screens_;
