@@ -195,10 +195,7 @@ class screen {
         journalled& state = left->state;
         state.outcome = outcome_of(unpack<ending>(a.body));
         bool const has_cup = state.at >= step::ready && state.outcome != "delivered";
-        if (has_cup) {
-            journal_.write_waste(oid, state.attempt, reason);
-            co_await discard(oid, state);
-        }
+        if (has_cup) co_await discard(oid, &state, reason);
         state.at = step::done;
         journal_.write(*left);
         if (journal_.failed()) here_.fail(journal_.failure());
@@ -349,15 +346,16 @@ class screen {
         }
         auto const said = unpack<why>(a.body);
         std::string const reason = said ? said->reason : "refused";
-        journal_.write_waste(oid, state->attempt, reason);
-        co_await discard(oid, *state);
+        co_await discard(oid, state, reason);
         end(*line, *state, "aborted: " + reason);
     }
 
-    // A robot that does not hear it throws the cup away later.
-    task<void> discard(order_id oid, journalled state) {
-        std::vector<std::byte> const body = pack(attempt_at{oid, state.attempt});
-        auto const a = co_await me_.ask(here_.address_of(robot_id(state.robot)),
+    // When the ledger has decided that nobody gets the cup. A robot that does not hear it throws it
+    // away later.
+    task<void> discard(order_id oid, journalled const* state, std::string reason) {
+        journal_.write_waste(oid, state->attempt, reason);
+        std::vector<std::byte> const body = pack(attempt_at{oid, state->attempt});
+        auto const a = co_await me_.ask(here_.address_of(robot_id(state->robot)),
                                         type(request::discard), body, 500ms);
         (void)a;
     }
@@ -372,11 +370,10 @@ class screen {
             co_return;
         }
         std::string const reason = "the cup was lost with robot " + std::to_string(state->robot);
-        journal_.write_waste(oid, state->attempt, reason);
         std::vector<std::byte> const body = pack(cancellation{oid, reason, true});
         answer const refunded = co_await ask_gateway(request::cancel, body);
         (void)refunded;
-        co_await discard(oid, *state);  // it may only be out of reach
+        co_await discard(oid, state, reason);  // it may only be out of reach
         end(*line, *state, "refunded: " + reason);
     }
 
