@@ -246,7 +246,7 @@ class connection::request_note {
     ~request_note() {
         bool const whole = of_.head_sent_ && of_.message_sent() && !of_.cut_;
         int const status = of_.tunnel_ ? 101 : whole ? of_.answer_.status() : 0;
-        of_.site_.note(static_cast<std::size_t>(status / 100), began_);
+        of_.site_.note(status, began_);
         while (!of_.kept_.empty()) of_.kept_.pop_back();
     }
 

@@ -4,6 +4,7 @@
 // the server drains and the count is zero, the site gives up its subscription, and stop() goes on.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -80,11 +81,12 @@ class site {
         n.store(n.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     }
 
-    // A request ended, with a status of that class. Of a tunnel no time is kept.
-    void note(std::size_t status_class, time_point began) noexcept {
+    // A request ended with that status; 0: it was cut off. Of a tunnel no time is kept.
+    void note(int status, time_point began) noexcept {
+        std::size_t const first_digit = static_cast<std::size_t>(status) / 100;
         ++ended;
-        ++answers[status_class];
-        if (status_class != 1) durations.record(clock::now() - began);
+        ++answers[std::min(first_digit, answers.size() - 1)];
+        if (first_digit != 1) durations.record(clock::now() - began);
     }
     // Read and written by the worker alone.
     std::size_t begun = 0;  // requests that are being read or answered now

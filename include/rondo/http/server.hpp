@@ -165,7 +165,8 @@ class server {
     struct report {
         figures totals = {};
         std::uint64_t in_flight = 0;  // requests that are being answered
-        // By the first digit of the status; 0: the answer was cut off.
+        // By the first digit of the status; 0: the answer was cut off. What is above 599 is with
+        // 5xx, as RFC 9110, 15 has those who do not know it understand it.
         std::array<std::uint64_t, 6> answers = {};
         histogram times;  // of answers but for tunnels, from the end of the head, in nanoseconds
     };

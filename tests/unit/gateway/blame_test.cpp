@@ -114,6 +114,19 @@ TEST(Blame, APauseInAnAnswerEndsItAndIsNoFaultOfTheBackends) {
     EXPECT_EQ(failures(r), "0");
 }
 
+// RFC 9110, 15: one above 599 is invalid, and taken for a 5xx by those who do not know it.
+TEST(Blame, AStatusOfNoClassIsPassedOnAndCountedAsAnErrorOfTheServers) {
+    scripted_server up{always("HTTP/1.1 999 No\r\nContent-Length: 2\r\n\r\nno")};
+    running r{with_admin + forwarding_to(quoted(up))};
+    for (int i = 0; i < 3; ++i) {
+        std::string const answer = r.ask("/");
+        EXPECT_TRUE(answer.starts_with("HTTP/1.1 999 No\r\n")) << answer;
+        EXPECT_EQ(body_of(answer), "no");
+    }
+    EXPECT_EQ(answers(r, "5xx"), "3");
+    EXPECT_EQ(failures(r), "0");
+}
+
 TEST(Blame, AnAnswerThatEndsWithTheConnectionIsNotWholeIfThatIsReset) {
     scripted_server up{[](wire& w) {
         (void)w.read_message();
