@@ -228,17 +228,23 @@ void channel::leave_body() noexcept {
     piece_in_ = &in_;
 }
 
+std::optional<std::expected<std::string_view, failure>> channel::try_read_body() {
+    leave_body();
+    if (in_ended_) return std::string_view{};
+    if (in_framing_ == framing::chunked) {
+        auto const piece = next_chunk();
+        if (!piece || !piece->empty() || in_ended_) return piece;
+        in_.consume(std::exchange(given_, 0));
+    } else if (!in_.empty()) {
+        return take_piece();
+    }
+    return std::nullopt;
+}
+
 task<std::expected<std::string_view, failure>> channel::read_body() {
     for (;;) {
-        leave_body();
-        if (in_ended_) co_return std::string_view{};
-        if (in_framing_ == framing::chunked) {
-            auto const piece = next_chunk();
-            if (!piece || !piece->empty() || in_ended_) co_return piece;
-            in_.consume(std::exchange(given_, 0));
-        } else if (!in_.empty()) {
-            co_return take_piece();
-        }
+        auto const here = try_read_body();
+        if (here) co_return *here;
         bool const much = in_framing_ == framing::length && in_left_ > buffer::usual;
         if (much) piece_in_ = &bulk_;
         auto const left =

@@ -95,10 +95,10 @@ class channel : public watched {
     void expect_body(http::framing f, std::uint64_t length) noexcept;
     // The next piece; empty at the end.
     task<std::expected<std::string_view, failure>> read_body();
+    // The same if it has come; nothing if more has to be read for it.
+    std::optional<std::expected<std::string_view, failure>> try_read_body();
     bool body_ended() const noexcept { return in_ended_; }
     std::uint64_t body_received() const noexcept { return in_received_; }
-    // Whether read_body() has something without waiting.
-    bool body_ready() const noexcept { return in_ended_ || in_.size() > given_; }
     // The last piece is done with.
     void leave_body() noexcept;
     http::fields trailers() const noexcept { return http::fields{trailers_}; }

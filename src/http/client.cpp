@@ -65,7 +65,9 @@ task<call::done> call::write(std::string_view piece) { return over_->write(piece
 task<call::done> call::finish(std::span<field const> trailer) { return over_->finish(trailer); }
 task<std::expected<response_head const*, failure>> call::read_head() { return over_->read_head(); }
 task<std::expected<std::string_view, failure>> call::read() { return over_->read(); }
-bool call::ready() const noexcept { return over_->ready(); }
+std::optional<std::expected<std::string_view, failure>> call::try_read() {
+    return over_->try_read();
+}
 http::fields call::trailers() const noexcept { return over_->trailers(); }
 
 client::client(runtime& rt, client_options o) : state_(std::make_unique<state>(rt, o)) {}

@@ -258,12 +258,19 @@ task<outcome> proxy::download(exchange* x, call* from, attempt* a) {
     detail::add_response_fields(answer, head, options_.name);
     if (head.status == 101) co_return co_await tunnel(x, from, head.upgrade);
     frame_answer(answer, head, x->head().method);
+    auto piece = from->try_read();
+    if (!piece) {
+        // It may be long until something comes: the client has the head meanwhile.
+        auto const begun = co_await x->flush();
+        if (!begun) co_return begun;
+        piece = co_await from->read();
+    }
     for (;;) {
-        auto const piece = co_await from->read();
-        if (!piece) co_return std::unexpected{piece.error()};
-        if (piece->empty()) break;
-        auto const sent = co_await x->write(*piece);
+        if (!*piece) co_return std::unexpected{piece->error()};
+        if ((*piece)->empty()) break;
+        auto const sent = co_await x->write(**piece);
         if (!sent) co_return sent;
+        piece = co_await from->read();
     }
     http::fields const trailer = from->trailers();
     co_return co_await x->finish(std::span{trailer.begin(), trailer.end()});

@@ -41,7 +41,7 @@ class upstream final : public channel {
     task<done> finish(std::span<field const> trailer);
     task<std::expected<response_head const*, failure>> read_head();
     task<std::expected<std::string_view, failure>> read() { return read_body(); }
-    bool ready() const noexcept { return body_ready(); }
+    std::optional<std::expected<std::string_view, failure>> try_read() { return try_read_body(); }
 
     // Whether another request may go over it.
     bool clean() const noexcept;

@@ -29,6 +29,7 @@
 #include <cstddef>
 #include <expected>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -70,8 +71,8 @@ class [[nodiscard("dropping a call ends it")]] call {
     task<std::expected<response_head const*, failure>> read_head();
     // The next piece of the body, or of the tunnel after 101; empty at its end.
     task<std::expected<std::string_view, failure>> read();
-    // Whether read() has something without waiting.
-    bool ready() const noexcept;
+    // The same if it is here already; nothing if it has to be waited for.
+    std::optional<std::expected<std::string_view, failure>> try_read();
     http::fields trailers() const noexcept;
 
   private:

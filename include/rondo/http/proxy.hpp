@@ -13,7 +13,8 @@
 //                X-Forwarded-Host and -Proto replaced; Via; X-Request-Id is made if the client
 //                sent none that is sound.
 // Streaming      bodies go both ways as they come, at the pace of the slower side, at the same
-//                time: a backend may answer before it has read everything. Nothing is kept.
+//                time: a backend may answer before it has read everything. Nothing is kept: the
+//                head of an answer waits for its body only if some of that came with it.
 // Upgrades       to WebSocket are passed on; if the backend agrees the two connections become a
 //                tunnel. Others are left out of the request, and an answer that agrees to one is
 //                malformed: what goes through a tunnel is not scanned.

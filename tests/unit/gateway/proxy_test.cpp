@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "forwarding.hpp"
+#include "rondo/sync/semaphore.hpp"
 #include "running.hpp"
 #include "support/wire.hpp"
 
@@ -140,6 +141,33 @@ TEST(Proxy, PassesAnAnswerOnBeforeItIsComplete) {
     w.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
     (void)w.read_head();
     EXPECT_EQ(w.read(3), "abc");
+}
+
+// A stream of events may have none for long.
+TEST(Proxy, PassesAHeadOnBeforeItsBodyBegins) {
+    struct answer {
+        std::string head;
+        std::string rest;
+    };
+    for (answer const& a : {answer{"Transfer-Encoding: chunked\r\n\r\n", "3\r\nabc\r\n0\r\n\r\n"},
+                            answer{"Transfer-Encoding: chunked\r\n\r\n3\r\n", "abc\r\n0\r\n\r\n"},
+                            answer{"Content-Length: 3\r\n\r\n", "abc"}, answer{"\r\n", "abc"}}) {
+        semaphore go_on{0};
+        scripted_server up{[&](wire& w) {
+            w.read_message();
+            w.send("HTTP/1.1 200 OK\r\n" + a.head);
+            if (auto one = go_on.blocking_acquire()) one->forget();
+            w.send(a.rest);
+        }};
+        running r{forwarding_to(quoted(up))};
+        wire w = r.connect();
+        w.send("GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+        std::string const head = w.read_head();
+        go_on.add_permits(1);
+        ASSERT_EQ(status_of(head), "200") << a.head;
+        std::string const body = w.read_to_end();
+        EXPECT_NE(body.find("abc"), std::string::npos) << body;
+    }
 }
 
 TEST(Proxy, LetsTheUpstreamAnswerBeforeTheBodyIsThere) {
