@@ -60,8 +60,10 @@ std::optional<std::string> password_of(std::string_view encoded) {
     return text.substr(colon + 1);
 }
 
-// Whether it was asked for by an address of this machine.
+// Whether it was asked for by an address of this machine, over a connection to one: those that
+// came by another stay when that is left.
 bool asked_here(http::exchange const& x) {
+    if (!x.local().address().is_loopback()) return false;
     std::string_view host = x.head().fields.value_or("host", "");
     bool const bracketed = host.starts_with('[');
     std::size_t const end = bracketed ? host.find(']') : host.find(':');

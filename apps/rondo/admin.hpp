@@ -11,6 +11,7 @@
 //                as the password of any user, which browsers can send. Without one, the address is
 //                of this machine, and it has to be asked for by such an address: a name that
 //                somebody else's DNS points here is refused, so no page in a browser can read this.
+//                So is a connection that is left of an address for others, which had a token.
 // Commands       need the field X-Rondo-Command, which no page of another origin can send.
 // Thread safety  every member may be called concurrently, but for the destructor.
 #pragma once

@@ -1,11 +1,17 @@
 // What the admin address answers, and to whom.
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -245,6 +251,50 @@ TEST_F(Admin, AsksForItsToken) {
     EXPECT_EQ(status_of(r.ask_admin("/healthz")), "200");
     EXPECT_EQ(status_of(r.ask_admin("/readyz")), "200");
     EXPECT_EQ(status_of(r.ask_admin("/reload", "X-Rondo-Command: 1\r\n", "POST")), "401");
+}
+
+// All that this machine has; usually some by which others reach it.
+std::vector<sockaddr_in> own_addresses() {
+    std::vector<sockaddr_in> found;
+    ifaddrs* all = nullptr;
+    if (::getifaddrs(&all) != 0) return found;
+    for (ifaddrs const* i = all; i != nullptr; i = i->ifa_next) {
+        bool const v4 = i->ifa_addr != nullptr && i->ifa_addr->sa_family == AF_INET;
+        if (!v4 || (i->ifa_flags & IFF_UP) == 0) continue;
+        found.push_back(*reinterpret_cast<sockaddr_in const*>(i->ifa_addr));
+    }
+    ::freeifaddrs(all);
+    return found;
+}
+
+wire connect(sockaddr_in to, std::uint16_t port) {
+    to.sin_port = htons(port);
+    wire w{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    if (::connect(w.fd(), reinterpret_cast<sockaddr const*>(&to), sizeof to) != 0) {
+        throw std::runtime_error("cannot connect");
+    }
+    return w;
+}
+
+// The connection stays when the address is left; whoever has it may be far away.
+TEST_F(Admin, WithoutATokenAnswersNobodyWhoCameByAnAddressForOthers) {
+    for (sockaddr_in const& address : own_addresses()) {
+        bool const is_loopback = ntohl(address.sin_addr.s_addr) >> 24U == IN_LOOPBACKNET;
+        running r{config("listen = '0.0.0.0:0'\ntoken = 'sixteen-letters-or-more'"),
+                  scratch.path()};
+        wire w = connect(address, r.admin_port());
+        auto const ask = [&w](std::string_view line) {
+            w.send(std::string{line} +
+                   " HTTP/1.1\r\nHost: localhost\r\nX-Rondo-Command: 1\r\n\r\n");
+            return status_of(w.read_message());
+        };
+        EXPECT_EQ(ask("GET /metrics"), "401");
+        ASSERT_TRUE(r.reload(config(), scratch.path()));
+        EXPECT_EQ(ask("GET /metrics"), is_loopback ? "200" : "403");
+        EXPECT_EQ(ask("POST /reload"), is_loopback ? "501" : "403");
+        EXPECT_EQ(ask("GET /healthz"), "200");
+        EXPECT_EQ(status_of(r.ask_admin("/metrics")), "200");
+    }
 }
 
 TEST_F(Admin, TakesCommandsFromNoPageOfAnotherOrigin) {
