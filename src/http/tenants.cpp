@@ -49,18 +49,28 @@ std::optional<ip::address> parse_node(std::string_view text) {
     return parse_address(has_port ? text.substr(0, text.find(':')) : text);
 }
 
-// The last element of a list that commas separate, taken off it; commas in quotes do not.
+// Where the first of these separators is that is not in quotes.
+std::size_t find_unquoted(std::string_view text, char separator) noexcept {
+    bool quoted = false;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        if (quoted && text[i] == '\\') {
+            ++i;
+        } else if (text[i] == '"') {
+            quoted = !quoted;
+        } else if (text[i] == separator && !quoted) {
+            return i;
+        }
+    }
+    return std::string_view::npos;
+}
+
+// The last element of a list that commas separate, taken off it.
 std::string_view pop_last(std::string_view& list) noexcept {
     std::size_t begin = 0;
-    bool quoted = false;
-    for (std::size_t i = 0; i < list.size(); ++i) {
-        if (quoted && list[i] == '\\') {
-            ++i;
-        } else if (list[i] == '"') {
-            quoted = !quoted;
-        } else if (list[i] == ',' && !quoted) {
-            begin = i + 1;
-        }
+    for (;;) {
+        std::size_t const comma = find_unquoted(list.substr(begin), ',');
+        if (comma == std::string_view::npos) break;
+        begin += comma + 1;
     }
     std::string_view const last = list.substr(begin);
     list = list.substr(0, begin == 0 ? 0 : begin - 1);
@@ -70,7 +80,7 @@ std::string_view pop_last(std::string_view& list) noexcept {
 // for= of an element of Forwarded.
 std::optional<ip::address> forwarded_for(std::string_view element) {
     while (!element.empty()) {
-        std::size_t const end = element.find(';');
+        std::size_t const end = find_unquoted(element, ';');
         std::string_view const pair = trimmed(element.substr(0, end));
         element = end == std::string_view::npos ? std::string_view{} : element.substr(end + 1);
         if (pair.size() > 4 && same_token(pair.substr(0, 4), "for=")) {

@@ -67,6 +67,18 @@ TEST_F(Tenants, ForwardedIsBelievedAsFarBackAsItIsTrusted) {
     EXPECT_EQ(who("10.0.0.1", {{"Forwarded", "for=\"a, for=198.51.100.7"}}), "10.0.0.1");
 }
 
+// The host is the client's own word: what it says there in quotes is no parameter.
+TEST_F(Tenants, ForwardedIsNotReadInsideOfQuotes) {
+    key({"address"});
+    trust("10.0.0.0/8");
+    for (std::string_view const element : {"proto=http;host=\"x;for=9.9.9.9;y\";for=198.51.100.7",
+                                           "host=\"x\\\";for=9.9.9.9;y\";for=198.51.100.7",
+                                           "host=\"x, for=9.9.9.9;y\" ; for=\"198.51.100.7\""}) {
+        EXPECT_EQ(who("10.0.0.1", {{"Forwarded", element}}), "198.51.100.7") << element;
+    }
+    EXPECT_EQ(who("10.0.0.1", {{"Forwarded", "host=\"x;for=9.9.9.9"}}), "10.0.0.1");
+}
+
 // A proxy that writes one of the two may pass the other one on as it came: nobody can choose whose
 // its requests are by sending that.
 TEST_F(Tenants, TwoFieldsThatDoNotAgreeAreNotBelieved) {
