@@ -191,8 +191,12 @@ task<void> admin::answer_command(http::exchange* x, std::string_view path) {
 
 // Ends when the client has gone, at the next event, or with the server.
 task<void> admin::stream(http::exchange* x) {
-    auto changes = monitor_.subscribe();
     x->answer().add("content-type", "text/event-stream");
+    if (x->head().method == method::head) {
+        (void)co_await x->finish();
+        co_return;
+    }
+    auto changes = monitor_.subscribe();
     std::string text = history_of(monitor_);
     for (;;) {
         auto const sent = co_await x->write(text);

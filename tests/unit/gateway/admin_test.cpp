@@ -201,6 +201,17 @@ TEST_F(Admin, StreamsItsStatus) {
     EXPECT_TRUE(from_json(data.substr(0, data.size() - 2)).has_value()) << data;
 }
 
+TEST_F(Admin, AnswersHeadOfItsStreamAtOnce) {
+    running r{config(), scratch.path()};
+    wire w = wire::to(r.admin_port());
+    w.send("HEAD /events HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    std::string const head = w.read_head();
+    EXPECT_EQ(status_of(head), "200");
+    EXPECT_EQ(field_of(head, "content-type"), "text/event-stream");
+    w.send("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    EXPECT_EQ(body_of(w.read_message()), "it runs\n");
+}
+
 TEST_F(Admin, ServesAPageThatLoadsNothingFromElsewhere) {
     running r{config(), scratch.path()};
     std::string const page = r.ask_admin("/");
