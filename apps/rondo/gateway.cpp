@@ -14,6 +14,7 @@
 #include <atomic>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -194,6 +195,7 @@ auto gateway::state::open_routes(config const& c, resolver const& by)
     -> std::expected<tables, std::vector<diagnostic>> {
     tables made;
     std::vector<diagnostic> wrong;
+    std::set<http::proxy const*> taken;
     reception const through = receive_by(c);
     surroundings const with{rt, log, by};
     for (server_config const& s : c.servers) {
@@ -207,7 +209,7 @@ auto gateway::state::open_routes(config const& c, resolver const& by)
             if (same) before = routes;
             if (same) break;
         }
-        made.push_back(route_table::open(s, through, with, before.get(), wrong));
+        made.push_back(route_table::open(s, through, with, {before.get(), taken}, wrong));
     }
     if (!wrong.empty()) return std::unexpected{std::move(wrong)};
     return made;

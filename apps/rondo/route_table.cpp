@@ -35,7 +35,7 @@ std::string to_string(tcp::endpoint const& e) {
 }
 
 std::shared_ptr<route_table> route_table::open(server_config const& from, reception const& through,
-                                               surroundings const& with, route_table const* before,
+                                               surroundings const& with, predecessor before,
                                                std::vector<diagnostic>& wrong) {
     std::shared_ptr<route_table> made{new route_table{from, through}};
     std::size_t const wrong_before = wrong.size();
@@ -47,26 +47,51 @@ std::shared_ptr<route_table> route_table::open(server_config const& from, recept
             for (diagnostic& d : loaded.error()) wrong.push_back(std::move(d));
         }
     }
-    if (before != nullptr && same_upstream_times(before->made_from_.limits, from.limits)) {
-        made->client_ = before->client_;
+    route_table const* const old = before.table;
+    if (old != nullptr && same_upstream_times(old->made_from_.limits, from.limits)) {
+        made->client_ = old->client_;
     } else {
         http::client_options c;
         c.connect_timeout = from.limits.connect;
         c.response_timeout = from.limits.response;
         made->client_ = std::make_shared<http::client>(with.rt, c);
     }
-    for (gateway::route const& r : from.routes) made->open(r, with, before, wrong);
-    return wrong.size() == wrong_before ? made : nullptr;
+    for (gateway::route const& r : from.routes) made->open(r, with, old, wrong);
+    if (wrong.size() != wrong_before) return nullptr;
+    made->open_proxies(with, before);
+    return made;
 }
 
-// The proxy of a table with the same client, to the same backends by the same weights.
-std::shared_ptr<http::proxy> route_table::same_in(route_table const* before, forward_to const& f,
-                                                  tcp_addresses const& at) const {
-    if (before == nullptr || before->client_ != client_) return nullptr;
-    for (route const& r : before->routes_) {
-        if (r.proxy != nullptr && r.forward.backends == f.backends && r.at == at) return r.proxy;
+// With the same client, to the same backends by the same weights.
+std::shared_ptr<http::proxy> route_table::inherit(route const& r, predecessor before,
+                                                  bool same_path) const {
+    if (before.table == nullptr || before.table->client_ != client_) return nullptr;
+    for (route const& old : before.table->routes_) {
+        if (old.proxy == nullptr || (same_path && old.uri != r.uri)) continue;
+        bool const fits = old.forward.backends == r.forward.backends && old.at == r.at;
+        if (fits && before.taken.insert(old.proxy.get()).second) return old.proxy;
     }
     return nullptr;
+}
+
+// Routes of the same path choose first, so that none takes what another has.
+void route_table::open_proxies(surroundings const& with, predecessor before) {
+    for (bool const same_path : {true, false}) {
+        for (route& r : routes_) {
+            if (r.files == nullptr && r.proxy == nullptr) r.proxy = inherit(r, before, same_path);
+        }
+    }
+    for (route& r : routes_) {
+        if (r.files != nullptr || r.proxy != nullptr) continue;
+        http::proxy_options o;
+        for (std::size_t i = 0; i < r.at.size(); ++i) {
+            o.backends.push_back({r.at[i], r.forward.backends[i].weight});
+        }
+        o.on_failure = [log = with.log](tcp::endpoint const& who, http::failure const& f) {
+            log->warn("backend {}: {}", to_string(who), f.reason);
+        };
+        r.proxy = std::make_shared<http::proxy>(*client_, std::move(o));
+    }
 }
 
 std::vector<address> route_table::names() const {
@@ -108,27 +133,19 @@ void route_table::open(gateway::route const& r, surroundings const& with, route_
                        std::vector<diagnostic>& wrong) {
     if (auto const* const s = std::get_if<serve_from>(&r.target)) return open_files(r, *s, wrong);
     auto const& forward = std::get<forward_to>(r.target);
-    http::proxy_options o;
     tcp_addresses at;
     for (backend const& b : forward.backends) {
         auto const had = before != nullptr ? before->address_of(b.where) : std::nullopt;
         auto where = look_up(b.where, with.names, had);
         if (where) {
             at.push_back(*where);
-            o.backends.push_back({*where, b.weight});
         } else {
             wrong.push_back(std::move(where.error()));
         }
     }
-    if (!wrong.empty()) return;
-    o.on_failure = [log = with.log](tcp::endpoint const& who, http::failure const& f) {
-        log->warn("backend {}: {}", to_string(who), f.reason);
-    };
-    auto proxy = same_in(before, forward, at);
-    if (proxy == nullptr) proxy = std::make_shared<http::proxy>(*client_, std::move(o));
     routes_.push_back({.uri = r.uri,
                        .files = nullptr,
-                       .proxy = std::move(proxy),
+                       .proxy = nullptr,  // until open_proxies()
                        .forward = forward,
                        .at = std::move(at),
                        .takes_turns = r.admission});

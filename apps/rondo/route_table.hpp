@@ -2,7 +2,9 @@
 //
 // Immutable and shared by all connections. A table that succeeds another takes over what has not
 // changed: a route that forwards to the same backends keeps their connections, their turns and
-// what is known of their health.
+// what is known of their health. Each route of the old table has one heir at most, the one of its
+// own path if there is one: two that forward to the same backends stay apart, also if a server is
+// split in two.
 //
 // Thread safety  answer() by tasks that are pinned to workers, all at once.
 // Lifetime       until the requests that it answers have ended. Its end waits, so it is for plain
@@ -14,6 +16,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -47,6 +50,14 @@ struct surroundings {
     resolver names = ask_the_system;
 };
 
+class route_table;
+
+// The table before, and what other successors of it have taken.
+struct predecessor {
+    route_table const* table = nullptr;
+    std::set<http::proxy const*>& taken;
+};
+
 class route_table {
   public:
     // Of one backend of one route, though it be listed twice there.
@@ -57,7 +68,7 @@ class route_table {
     // Loads certificates, opens directories, looks names up. Null if something is wrong: `wrong`
     // says what.
     static std::shared_ptr<route_table> open(server_config const& from, reception const& through,
-                                             surroundings const& with, route_table const* before,
+                                             surroundings const& with, predecessor before,
                                              std::vector<diagnostic>& wrong);
 
     task<void> answer(http::exchange* x) const;
@@ -92,8 +103,9 @@ class route_table {
               std::vector<diagnostic>& wrong);
     void open_files(gateway::route const& r, serve_from const& from,
                     std::vector<diagnostic>& wrong);
-    std::shared_ptr<http::proxy> same_in(route_table const* before, forward_to const& f,
-                                         tcp_addresses const& at) const;
+    void open_proxies(surroundings const& with, predecessor before);
+    // The proxy of a route of another table that is as good for this one.
+    std::shared_ptr<http::proxy> inherit(route const& r, predecessor before, bool same_path) const;
 
     server_config made_from_;
     reception through_;

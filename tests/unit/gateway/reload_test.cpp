@@ -112,6 +112,58 @@ TEST(Reload, KeepsWhatAnUnchangedForwardHas) {
     EXPECT_EQ(one.accepted(), 1U);  // the connection to it was used again
 }
 
+bool has_line(running const& r, std::string const& line) {
+    return r.ask_admin("/metrics").find("\n" + line + "\n") != std::string::npos;
+}
+std::string requests_of(std::string_view server, std::string_view route,
+                        scripted_server const& backend, int n) {
+    return "rondo_upstream_requests_total{server=\"" + std::string{server} + "\",route=\"" +
+           std::string{route} + "\",backend=\"" + backend.address() + "\"} " + std::to_string(n);
+}
+
+TEST(Reload, KeepsWhatRoutesToTheSameBackendHaveApart) {
+    scripted_server one{named("one")};
+    std::string const forward = "', forward = '" + one.address() + "' },";
+    auto const text = [&](std::initializer_list<std::string> uris) {
+        std::string all =
+            "[admin]\nlisten = '127.0.0.1:0'\n[[server]]\nname = 'n'\n"
+            "listen = '127.0.0.1:0'\nmatch = [";
+        for (std::string const& uri : uris) all += "{ uri = '" + uri + forward;
+        return all + "]\n";
+    };
+    running r{text({"/a", "/b"})};
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(body_of(r.ask("/a")), "one");
+    EXPECT_EQ(body_of(r.ask("/b")), "one");
+    for (auto const& routes : {text({"/a", "/b"}), text({"/new", "/b", "/a"})}) {
+        ASSERT_TRUE(r.reload(routes));
+        EXPECT_TRUE(has_line(r, requests_of("n", "/a", one, 3))) << routes;
+        EXPECT_TRUE(has_line(r, requests_of("n", "/b", one, 1))) << routes;
+    }
+    EXPECT_TRUE(has_line(r, requests_of("n", "/new", one, 0)));
+    EXPECT_EQ(body_of(r.ask("/new")), "one");
+    // One whose path has changed keeps it, too.
+    ASSERT_TRUE(r.reload(text({"/moved", "/b", "/new"})));
+    EXPECT_TRUE(has_line(r, requests_of("n", "/moved", one, 3)));
+    EXPECT_TRUE(has_line(r, requests_of("n", "/b", one, 1)));
+    EXPECT_TRUE(has_line(r, requests_of("n", "/new", one, 1)));
+}
+
+TEST(Reload, GivesWhatAServerHasToOneOfTwoThatItIsSplitInto) {
+    scripted_server one{named("one")};
+    std::string const first = free_address();
+    std::string const second = free_address();
+    std::string const admin = "[admin]\nlisten = '127.0.0.1:0'\n";
+    running r{admin + "[[server]]\nname = 'a'\nlisten = ['" + first + "', '" + second +
+              "']\nforward = '" + one.address() + "'\n"};
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(body_of(r.ask("/")), "one");
+    ASSERT_TRUE(r.reload(admin + forwarding(first, one.address(), "name = 'a'") +
+                         forwarding(second, one.address(), "name = 'b'")));
+    wire w = wire::to(port_in(second));
+    EXPECT_EQ(ask_over(w), "one");
+    EXPECT_TRUE(has_line(r, requests_of("a", "/", one, 3)));
+    EXPECT_TRUE(has_line(r, requests_of("b", "/", one, 1)));
+}
+
 TEST(Reload, OfABadConfigurationChangesNothing) {
     scripted_server one{named("one")};
     std::string const address = free_address();
