@@ -296,6 +296,7 @@ void gateway::state::apply_admin(listeners at, http::open_doors doors, config co
     desk.ask_for(c.admin ? c.admin->token : std::string{});
     admin_at = std::move(at);
     if (admin_at.empty() && admin_server) {
+        rt.block_on(admin_server->replace_doors({}));  // as start_leaving() does
         // Who asked for this reload gets an answer before it ends.
         auto end = rt.spawn(leave(admin_server.get(), c.shutdown_grace));
         std::lock_guard const guard{lock};

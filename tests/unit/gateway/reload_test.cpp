@@ -405,6 +405,18 @@ TEST(Reload, ChangesTheAdminAddressAndItsToken) {
     EXPECT_EQ(status_of(r.ask_admin("/metrics")), "200");
 }
 
+TEST(Reload, LeavesAnAdminAddressAtOnce) {
+    scripted_server one{named("one")};
+    std::string const server = forwarding(anywhere, one.address());
+    std::string const address = free_address();
+    running r{server};
+    for (std::uint64_t i = 2; i < 100; i += 2) {
+        ASSERT_EQ(r.reload("[admin]\nlisten = '" + address + "'\n" + server), i);
+        ASSERT_EQ(r.reload(server), i + 1);
+    }
+    EXPECT_FALSE(listens(port_in(address)));
+}
+
 TEST(Reload, ShowsARenewedCertificateToNewConnectionsAndKeepsTheOldOnes) {
     scratch_directory in;
     in.write("www/index.html", "secure");
