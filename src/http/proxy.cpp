@@ -27,7 +27,15 @@ namespace {
 
 using outcome = std::expected<void, failure>;
 
-int status_of(failure const& f) noexcept { return f.kind == failure_kind::timed_out ? 504 : 502; }
+// Whether no connection could be made for want of something here.
+bool lacks_means(failure const& f) noexcept {
+    return f.source == party::us && f.kind == failure_kind::refused;
+}
+
+int status_of(failure const& f) noexcept {
+    if (lacks_means(f)) return 503;
+    return f.kind == failure_kind::timed_out ? 504 : 502;
+}
 
 std::vector<std::uint32_t> weights_of(std::vector<proxy_options::backend> const& backends) {
     std::vector<std::uint32_t> weights;
@@ -145,9 +153,12 @@ void proxy::failed(exchange const& x, attempt const& a, failure const& f) {
     // if it has nothing to say for long, in an answer that it has begun.
     bool const stale = a.reused && f.kind == failure_kind::closed && !a.headed;
     bool const quiet = a.headed && f.kind == failure_kind::timed_out;
-    if (f.source != party::upstream || stale || quiet) return;
-    count(tally_of(x, a).failures);
-    turns_.failed(a.turn, clock::now());
+    bool const blamed = f.source == party::upstream && !stale && !quiet;
+    if (!blamed && !lacks_means(f)) return;
+    if (blamed) {
+        count(tally_of(x, a).failures);
+        turns_.failed(a.turn, clock::now());
+    }
     if (options_.on_failure) options_.on_failure(options_.backends[a.turn.index].address, f);
 }
 
@@ -157,7 +168,8 @@ void proxy::failed(exchange const& x, attempt const& a, failure const& f) {
 bool proxy::try_again(attempt& a, failure const& f, method m) {
     bool const may_repeat = is_idempotent(m) && f.kind == failure_kind::closed && !a.fresh;
     bool const safe = f.retry_safe || may_repeat;
-    if (a.second || a.dropped || a.headed || !safe || f.source != party::upstream) return false;
+    bool const elsewhere = f.source == party::upstream || lacks_means(f);  // it may be better there
+    if (a.second || a.dropped || a.headed || !safe || !elsewhere) return false;
     if (a.reused) {
         a.fresh = true;  // at the same backend
         a.reused = false;

@@ -19,6 +19,15 @@ namespace {
 constexpr std::size_t first_read = std::size_t{4} * 1024;
 constexpr int most_interim = 16;  // 1xx before a response
 
+// Whether it is for want of something on this side that no connection can be made: descriptors,
+// memory, ports.
+bool lacks_means(boost::system::error_code e) noexcept {
+    namespace errc = boost::system::errc;
+    return e == errc::too_many_files_open || e == errc::too_many_files_open_in_system ||
+           e == errc::no_buffer_space || e == errc::not_enough_memory ||
+           e == errc::address_not_available;
+}
+
 }  // namespace
 
 upstream::upstream(socket s, endpoint const& to, pool& from)
@@ -33,7 +42,10 @@ task<done> upstream::connect() {
     write_by_ = never;
     if (!connected) {
         failure why = from(connected.error());
-        if (why.kind != failure_kind::timed_out && why.kind != failure_kind::stopped) {
+        if (lacks_means(connected.error())) {
+            why = {failure_kind::refused, party::us, true,
+                   "no descriptor, port or memory is left here for a connection"};
+        } else if (why.kind != failure_kind::timed_out && why.kind != failure_kind::stopped) {
             why = from(failure_kind::refused, "no connection could be made");
         }
         why.retry_safe = true;

@@ -7,7 +7,8 @@
 // Turns          between the backends by weight; one that fails is set aside for a while
 //                (balance.hpp). Failing is: no connection, no response, none in time, a malformed
 //                one, one that breaks off. A status is the backend's own affair, and so is a pause
-//                in an answer that it has begun.
+//                in an answer that it has begun. If no descriptor, port or memory is left here for
+//                a connection, that is no fault of the backend's.
 // Request        goes on as it came: method, target, fields and body, but for the fields of the
 //                connection. Forwarded (RFC 7239) and X-Forwarded-For are appended to,
 //                X-Forwarded-Host and -Proto replaced; Via; X-Request-Id is made if the client
@@ -23,9 +24,9 @@
 //                request was dropped; with a new connection if one that had been kept open turned
 //                out dead.
 // Refusals       502 if the backend cannot be reached, closes or talks nonsense; 504 if it does not
-//                answer in time; with a line that says why. After the head of the answer has been
-//                sent the connection is cut instead, so that nobody takes half an answer for a
-//                whole one.
+//                answer in time; 503 if we cannot open a connection; with a line that says why.
+//                After the head of the answer has been sent the connection is cut instead, so that
+//                nobody takes half an answer for a whole one.
 // Thread safety  answer() may be called concurrently, from tasks that are pinned to workers.
 // Lifetime       until the tasks of answer() have ended; the client outlives it.
 // Example        examples/http/front.cpp
@@ -56,7 +57,8 @@ struct proxy_options {
     std::vector<backend> backends;
     std::string name = "rondo";  // in Via
     balance::options health = {};
-    // Each failure of a backend, also of one that a second try made good.
+    // Each failure of a backend, also of one that a second try made good; and of ours to open a
+    // connection to it.
     std::function<void(boost::asio::ip::tcp::endpoint const&, failure const&)> on_failure = {};
 };
 

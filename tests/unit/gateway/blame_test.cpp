@@ -6,9 +6,11 @@
 #include <string_view>
 #include <thread>
 
+#include "few_descriptors.hpp"
 #include "forwarding.hpp"
 #include "rondo/sync/semaphore.hpp"
 #include "running.hpp"
+#include "support/sanitized.hpp"
 #include "support/wire.hpp"
 
 namespace rondo::gateway {
@@ -140,6 +142,30 @@ TEST(Blame, AnAnswerThatEndsWithTheConnectionIsNotWholeIfThatIsReset) {
     }
     EXPECT_EQ(failures(r), "20");
 }
+
+// A sanitizer opens pipes to look at memory, and takes it for bad where it cannot.
+#ifndef RONDO_TEST_SANITIZED
+
+TEST(Blame, WantOfDescriptorsIsNotTheBackends) {
+    scripted_server up{always(ok)};
+    running r{with_admin + forwarding_to(quoted(up), "uri = '/api'\n")};
+    wire w = r.connect();
+    auto const ask = [&w](std::string_view path) {
+        w.send("GET " + std::string{path} + " HTTP/1.1\r\nHost: h\r\n\r\n");
+        return w.read_message();
+    };
+    EXPECT_EQ(status_of(ask("/elsewhere")), "404");
+    {
+        few_descriptors const none{0};
+        std::string const answer = ask("/api");
+        EXPECT_EQ(status_of(answer), "503") << answer;
+    }
+    EXPECT_EQ(failures(r), "0");
+    EXPECT_EQ(figure(r, "rondo_upstream_up"), "1");
+    EXPECT_EQ(body_of(ask("/api")), "ok");
+}
+
+#endif
 
 }  // namespace
 }  // namespace rondo::gateway

@@ -1,8 +1,5 @@
 // A configuration that takes the place of another while connections are open.
-#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <boost/asio/ip/tcp.hpp>
@@ -12,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "few_descriptors.hpp"
 #include "running.hpp"
 #include "support/child_process.hpp"
 #include "support/sanitized.hpp"
@@ -195,36 +193,6 @@ TEST(Reload, SaysWhereWhatIsWrong) {
 
 // A sanitizer opens pipes to look at memory, and takes it for bad where it cannot.
 #ifndef RONDO_TEST_SANITIZED
-
-// While it exists, the process can open no more than so many files.
-class few_descriptors {
-  public:
-    explicit few_descriptors(std::size_t left) {
-        int const first = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-        taken_.push_back(first);
-        ::getrlimit(RLIMIT_NOFILE, &before_);
-        rlimit fewer = before_;
-        fewer.rlim_cur = static_cast<rlim_t>(first) + 1 + left;
-        ::setrlimit(RLIMIT_NOFILE, &fewer);
-        for (int fd = 0; (fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0;) {
-            taken_.push_back(fd);
-        }
-        for (std::size_t i = 0; i < left && !taken_.empty(); ++i) {
-            ::close(taken_.back());
-            taken_.pop_back();
-        }
-    }
-    few_descriptors(few_descriptors const&) = delete;
-    few_descriptors& operator=(few_descriptors const&) = delete;
-    ~few_descriptors() {
-        for (int const fd : taken_) ::close(fd);
-        ::setrlimit(RLIMIT_NOFILE, &before_);
-    }
-
-  private:
-    rlimit before_{};
-    std::vector<int> taken_;
-};
 
 TEST(Reload, WithoutDescriptorsChangesNothing) {
     scripted_server one{named("one")};
