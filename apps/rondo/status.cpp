@@ -128,7 +128,8 @@ void add_tenants(status& s, turns_reading const& now, turns_reading const* befor
 
 }  // namespace
 
-turns_reading::turns_reading(http::admission& a) : stats(a.stats()) {
+turns_reading::turns_reading(http::admission& a)
+    : stats(a.stats()), takes_turns(a.settings()->turns) {
     for (http::tenant_figures& f : a.tenants()) {
         row t;
         static_cast<http::tenant_figures&>(t) = std::move(f);
@@ -223,7 +224,7 @@ status compare(readings const& now, readings const* before) {
         s.queued = g.queued;
         s.capacity = g.capacity;
         turns_reading const* const then = before == nullptr ? nullptr : before->turns.get();
-        if (then != nullptr) {
+        if (then != nullptr && now.turns->takes_turns) {
             double const refused = rate(refusals_by_429(g), refusals_by_429(then->stats), elapsed);
             s.served = std::max(0.0, s.served - refused);
         }

@@ -37,6 +37,7 @@ struct turns_reading {
     explicit turns_reading(http::admission& a);
 
     fair::gate_stats stats;
+    bool takes_turns;          // else nobody is refused for what its tenant has in line
     std::vector<row> tenants;  // who was admitted the most first
     // Those beyond the first so many, as one that is called "other".
     std::vector<row> first(std::size_t so_many) const;

@@ -15,6 +15,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
+constexpr std::size_t no_limit = std::numeric_limits<std::size_t>::max();
+
 // "250ms", "2s", or a number of milliseconds.
 std::optional<clock::duration> parse_patience(std::string_view text) {
     std::uint32_t n = 0;
@@ -39,14 +41,16 @@ std::uint64_t cost_of_bytes(std::uint64_t bytes, admission_settings const& s) no
     return std::min(1 + bytes / std::max<std::uint64_t>(s.bytes_per_cost, 1), fair::max_cost);
 }
 
-refused reason_of(fair::gate_error why, bool deadline_passed) noexcept {
+// Without turns all are one tenant to the gate: who is refused for what that one has in line is
+// refused because the line is full.
+refused reason_of(fair::gate_error why, bool turns, bool deadline_passed) noexcept {
     switch (why) {
         case fair::gate_error::tenant_full:
-            return refused::tenant_full;
+            return turns ? refused::tenant_full : refused::full;
         case fair::gate_error::gate_full:
             return refused::full;
         case fair::gate_error::evicted:
-            return refused::evicted;
+            return turns ? refused::evicted : refused::full;
         case fair::gate_error::timed_out:
             return deadline_passed ? refused::expired : refused::waited_too_long;
         case fair::gate_error::closed:
@@ -173,6 +177,13 @@ admission::stay::~stay() {
 fair::gate_terms<std::string> admission::terms_of(admission_settings const& s) {
     fair::gate_terms<std::string> t;
     static_cast<fair::gate_limits&>(t) = s.limits;
+    if (!s.turns) {  // the one tenant that there is then is everybody: it always has the most
+        t.max_in_flight_per_tenant = no_limit;
+        t.max_queued_per_tenant = no_limit;
+        if (t.when_full == fair::backpressure::evict_longest) {
+            t.when_full = fair::backpressure::reject;
+        }
+    }
     for (auto const& [name, weight] : s.weights) {
         t.tenants.emplace_back(name, fair::entitlement{.weight = weight});
     }
@@ -268,7 +279,7 @@ task<std::expected<admission::stay, refused>> admission::line_up(request r, shar
     }
     auto& got = std::get<0>(ended);
     if (!got) {
-        refused const why = reason_of(got.error(), r.deadline <= patience);
+        refused const why = reason_of(got.error(), s->turns, r.deadline <= patience);
         place.turn_away(why);
         co_return result{std::unexpect, why};
     }

@@ -9,8 +9,9 @@
 // Turns          at most limits.max_in_flight requests are inside; the others wait as fair::gate
 //                says, of which this is a use. For a request that finds room workers meet at one
 //                atomic operation; settings and ledger each worker has for itself.
-// Tenants        are named by tenants.hpp. With `turns` off all requests are of one tenant, and
-//                wait first in, first out; the ledger still knows whose they are.
+// Tenants        are named by tenants.hpp. With `turns` off requests wait first in, first out,
+//                whosever they are: no limit of a tenant holds, nobody is refused as tenant_full or
+//                evicted but as full, and only the ledger knows whose they are.
 // Cost           fixed: 1. bytes: 1 and one for each bytes_per_cost of the bodies of request and
 //                answer: at first of the length that the request says, at its end of what was read
 //                and sent. measured: 1, and one more for each millisecond that it took: known, and

@@ -243,6 +243,39 @@ TEST_F(AdmissionByHand, WithoutTurnsItIsFirstInFirstOut) {
     EXPECT_EQ(of(a, "noisy")->admitted, 6U);
 }
 
+TEST_F(AdmissionByHand, WithoutTurnsThereIsNoLimitOfATenant) {
+    for (fair::backpressure const policy :
+         {fair::backpressure::evict_longest, fair::backpressure::drop_oldest,
+          fair::backpressure::drop_newest, fair::backpressure::reject}) {
+        auto s = room_for(4);
+        s.turns = false;
+        s.limits.max_in_flight_per_tenant = 2;
+        s.limits.max_queued = 3;
+        s.limits.max_queued_per_tenant = 1;
+        s.limits.when_full = policy;
+        admission a{s, 1, 8, &loop.timers()};
+        std::vector<caller> in(4);
+        for (caller& c : in) come(a, c, "acme");
+        for (caller const& c : in) EXPECT_TRUE(c.in());
+        std::vector<caller> waiting(3);
+        for (caller& c : waiting) come(a, c, "acme");
+        for (caller const& c : waiting) EXPECT_TRUE(c.waits());
+        caller more;
+        come(a, more, "zeta");
+        // Nobody is told that it is its own fault.
+        int refusals = 0;
+        for (caller const* const c : {&waiting[0], &waiting[1], &waiting[2], &more}) {
+            if (c->waits()) continue;
+            ++refusals;
+            ASSERT_FALSE(c->in());
+            EXPECT_EQ(c->got->error(), refused::full);
+        }
+        EXPECT_EQ(refusals, 1);
+        a.close();
+        loop.run_ready();
+    }
+}
+
 // --- over connections ------------------------------------------------------------------------
 
 std::string get(std::string_view tenant, std::string_view more = "") {
