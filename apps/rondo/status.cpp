@@ -84,12 +84,14 @@ lately of_tenant(turns_reading::row const& now, turns_reading const* before) {
             now.waits.since(old->waits)};
 }
 
+// What the ledger has no row for is "other" there already; what is not shown goes with it.
 void add_tenants(status& s, turns_reading const& now, turns_reading const* before) {
+    std::vector<lately> changes;
     double weights = 0;
     double cost = 0;
     http::wait_times waits;
     for (auto const& t : now.tenants) {
-        lately const l = of_tenant(t, before);
+        lately const& l = changes.emplace_back(of_tenant(t, before));
         if (is_active(t, l.admitted)) weights += t.weight;
         cost += l.cost;
         waits.add(l.waits);
@@ -97,33 +99,30 @@ void add_tenants(status& s, turns_reading const& now, turns_reading const* befor
     s.wait_p50_ms = ms(waits.quantile(0.5));
     s.wait_p99_ms = ms(waits.quantile(0.99));
     tenant_status other{.name = "other", .weight = 0};
+    http::wait_times waits_of_others;
+    bool has_others = false;
     for (std::size_t i = 0; i < now.tenants.size(); ++i) {
         auto const& t = now.tenants[i];
-        lately const l = of_tenant(t, before);
-        bool const active = is_active(t, l.admitted);
-        tenant_status one{
-            .name = t.tenant,
-            .weight = static_cast<double>(t.weight),
-            .entitled = active ? t.weight / weights : 0,
-            .share = cost > 0 ? l.cost / cost : 0,
-            .in_flight = t.in_flight,
-            .queued = t.queued,
-            .wait_p99_ms = ms(l.waits.quantile(0.99)),
-            .refusals = t.refused + t.expired,
-        };
-        if (i < tenants_shown) {
+        lately const& l = changes[i];
+        bool const shown = i < tenants_shown && t.tenant != other.name;
+        tenant_status one{.name = t.tenant, .weight = 0};
+        tenant_status& to = shown ? one : other;
+        to.weight += t.weight;
+        to.entitled += is_active(t, l.admitted) ? t.weight / weights : 0;
+        to.share += cost > 0 ? l.cost / cost : 0;
+        to.in_flight += t.in_flight;
+        to.queued += t.queued;
+        to.refusals += t.refused + t.expired;
+        if (shown) {
+            one.wait_p99_ms = ms(l.waits.quantile(0.99));
             s.tenants.push_back(std::move(one));
-            continue;
+        } else {
+            waits_of_others.add(l.waits);
+            has_others = true;
         }
-        other.weight += one.weight;
-        other.entitled += one.entitled;
-        other.share += one.share;
-        other.in_flight += one.in_flight;
-        other.queued += one.queued;
-        other.wait_p99_ms = std::max(other.wait_p99_ms, one.wait_p99_ms);
-        other.refusals += one.refusals;
     }
-    if (now.tenants.size() > tenants_shown) s.tenants.push_back(std::move(other));
+    other.wait_p99_ms = ms(waits_of_others.quantile(0.99));
+    if (has_others) s.tenants.push_back(std::move(other));
 }
 
 }  // namespace

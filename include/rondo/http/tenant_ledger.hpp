@@ -5,7 +5,7 @@
 //
 // Guarantee      exact, but for tenants beyond the first max_tenants of a worker that are not idle:
 //                those are summed up under "other".
-// Memory         at most max_tenants rows for each worker, half a kilobyte each. A tenant that has
+// Memory         at most max_tenants rows for each worker, a kilobyte each. A tenant that has
 //                had no request for idle_time gives its row to another when there is none left.
 // Thread safety  all of it.
 #pragma once

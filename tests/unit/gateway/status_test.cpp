@@ -81,6 +81,31 @@ TEST(Status, SharesAreOfTheCostAsEntitlementIs) {
     }
 }
 
+// Who has no row in the ledger is "other" already.
+TEST(Status, HasOneRowForAllTheOthers) {
+    auto const all = [](std::uint64_t admitted) {
+        std::vector<turns_reading::row> rows{tenant("other", 100 * admitted, 100 * admitted)};
+        for (std::size_t i = 0; i < tenants_shown + 4; ++i) {
+            rows.push_back(tenant("t" + std::to_string(i), admitted, admitted));
+        }
+        return turns_of(std::move(rows));
+    };
+    readings const then = all(1);
+    status const s = compare(all(2), &then);
+    ASSERT_EQ(s.tenants.size(), tenants_shown);
+    EXPECT_EQ(s.tenants.back().name, "other");
+    EXPECT_EQ(s.tenants.back().in_flight, 6U);  // the first, and those that are not shown
+    EXPECT_EQ(s.tenants.front().name, "t0");
+    double shares = 0;
+    double entitled = 0;
+    for (tenant_status const& t : s.tenants) {
+        shares += t.share;
+        entitled += t.entitled;
+    }
+    EXPECT_NEAR(shares, 1, 1e-9);
+    EXPECT_NEAR(entitled, 1, 1e-9);
+}
+
 // Asks, and stays until it is told to leave.
 task<void> visit(http::admission* at, notify* leave) {
     auto const until = [](notify* n) -> task<void> { co_await n->notified(); };
