@@ -64,6 +64,9 @@ request_text& call::head() noexcept { return over_->head(); }
 task<call::done> call::write(std::string_view piece) { return over_->write(piece); }
 task<call::done> call::finish(std::span<field const> trailer) { return over_->finish(trailer); }
 task<std::expected<response_head const*, failure>> call::read_head() { return over_->read_head(); }
+task<std::expected<response_head const*, failure>> call::read_any_head() {
+    return over_->read_any_head();
+}
 task<std::expected<std::string_view, failure>> call::read() { return over_->read(); }
 std::optional<std::expected<std::string_view, failure>> call::try_read() {
     return over_->try_read();

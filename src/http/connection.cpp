@@ -12,6 +12,7 @@
 
 #include "on_arrival.hpp"
 #include "rondo/asio/use_task.hpp"
+#include "rondo/core/assert.hpp"
 #include "rondo/core/this_task.hpp"
 #include "rondo/http/detail/announcement.hpp"
 #include "rondo/http/detail/forwarding.hpp"
@@ -261,6 +262,7 @@ task<bool> connection::answer_request() {
     broken_.reset();
     head_sent_ = false;
     continued_ = !head_.expects_continue;
+    informing_ = false;
     keep_ = head_.keep_alive;
     exchange x{*this};
     request_note const note{*this};
@@ -412,15 +414,32 @@ task<std::expected<std::string_view, failure>> connection::read() {
     if (!continued_) {
         continued_ = true;
         if (!head_sent_ && in_.empty()) {
-            pieces p;
-            p.add("HTTP/1.1 100 Continue\r\n\r\n");
-            auto const sent = co_await channel::send(p);
+            auto const sent = co_await send_interim("HTTP/1.1 100 Continue\r\n\r\n");
             if (!sent) co_return std::unexpected{sent.error()};
         }
     }
     auto piece = co_await read_body();
     if (!piece && !tunnel_) broken_ = piece.error();
     co_return piece;
+}
+
+// One task may read the body, and have 100 sent, while another one has hints for the client. While
+// one of these is not taken whole no other can be sent, and it is not worth waiting for.
+task<done> connection::send_interim(std::string_view text) {
+    if (informing_) co_return done{};
+    pieces p;
+    p.add(text);
+    informing_ = true;
+    auto const sent = co_await channel::send(p);
+    informing_ = false;
+    co_return sent;
+}
+
+task<done> connection::inform(response_text* hints) {
+    RONDO_ASSERT(is_interim(hints->status()), "what comes before an answer is 1xx");
+    if (head_sent_) co_return std::unexpected{misused("the head was sent before")};
+    if (head_.minor == 0) co_return done{};
+    co_return co_await send_interim(hints->seal().data());
 }
 
 task<done> connection::send(std::string_view body) {

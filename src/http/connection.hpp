@@ -51,6 +51,7 @@ class connection final : public channel {
     bool answered() const noexcept { return head_sent_; }
 
     task<std::expected<std::string_view, failure>> read();
+    task<done> inform(response_text* hints);
     task<done> send(std::string_view body);
     task<done> send_file(int file, std::uint64_t offset, std::uint64_t length);
     task<done> write(std::string_view piece);
@@ -80,6 +81,8 @@ class connection final : public channel {
     task<void> turn_down(int status, char const* reason);
     task<void> linger();
 
+    // A head of 1xx.
+    task<done> send_interim(std::string_view text);
     // The head, complete, if it was not sent.
     buffer* seal(http::framing otherwise);
 
@@ -99,6 +102,7 @@ class connection final : public channel {
     bool first_ = true;
     bool head_sent_ = false;
     bool continued_ = false;  // 100 was sent, or need not be
+    bool informing_ = false;  // a 1xx is being sent
     bool keep_ = true;
     bool tunnel_ = false;
     bool cut_ = false;  // the answer will not be complete

@@ -20,6 +20,7 @@ response_text& exchange::answer() noexcept { return on_.answer(); }
 bool exchange::answered() const noexcept { return on_.answered(); }
 
 task<std::expected<std::string_view, failure>> exchange::read() { return on_.read(); }
+task<exchange::done> exchange::inform(response_text* hints) { return on_.inform(hints); }
 task<exchange::done> exchange::send(std::string_view body) { return on_.send(body); }
 task<exchange::done> exchange::send_file(int file, std::uint64_t offset, std::uint64_t length) {
     return on_.send_file(file, offset, length);

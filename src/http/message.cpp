@@ -45,6 +45,7 @@ struct phrase {
 constexpr phrase phrases[] = {
     {100, "Continue"},
     {101, "Switching Protocols"},
+    {103, "Early Hints"},
     {200, "OK"},
     {201, "Created"},
     {202, "Accepted"},

@@ -74,6 +74,15 @@ void write_head(request_text& to, exchange& x, std::string_view name) {
     if (asked.framing == framing::chunked) to.chunked();
 }
 
+// RFC 9110, 15.2: a 1xx before the answer goes on, but for 100: who expects that has it from us.
+task<outcome> inform(exchange* x, response_head const* interim, std::string_view via) {
+    if (interim->status == 100) co_return outcome{};
+    response_text hints;
+    hints.status(interim->status, interim->reason);
+    detail::add_response_fields(hints, *interim, via);
+    co_return co_await x->inform(&hints);
+}
+
 // Of an answer without a body, to HEAD.
 std::optional<std::uint64_t> length_without_body(response_head const& head) noexcept {
     auto const text = head.fields.find("content-length");
@@ -259,7 +268,12 @@ task<outcome> proxy::finish_download(exchange* x, call* from, attempt* a) {
 }
 
 task<outcome> proxy::download(exchange* x, call* from, attempt* a) {
-    auto const read = co_await from->read_head();
+    auto read = co_await from->read_any_head();
+    while (read && is_interim((*read)->status)) {
+        auto const informed = co_await inform(x, *read, options_.name);
+        if (!informed) co_return informed;
+        read = co_await from->read_any_head();
+    }
     if (!read) co_return std::unexpected{read.error()};
     response_head const& head = **read;
     a->headed = true;

@@ -61,6 +61,7 @@ void upstream::begin(bool reused) noexcept {
     in_.unpin();
     reused_ = reused;
     head_sent_ = answered_ = complete_ = false;
+    interim_ = 0;
     await_message();
     expect_body(framing::none, 0);
     begin_body(framing::none, 0, false);
@@ -143,27 +144,24 @@ task<std::expected<void, failure>> upstream::read_one_head() {
     response_ = *head;
     fields_.assign(head->fields.begin(), head->fields.end());
     response_.fields = http::fields{fields_};
-    if (response_.status >= 200 || response_.status == 101) {
-        in_.pin(search.length());
-    } else {
+    if (is_interim(response_.status)) {
         in_.consume(search.length());
+    } else {
+        in_.pin(search.length());
     }
     co_return std::expected<void, failure>{};
 }
 
-task<std::expected<response_head const*, failure>> upstream::read_head() {
-    renew_patience();
-    for (int i = 0; i < most_interim; ++i) {
-        auto const read = co_await read_one_head();
-        if (!read) {
-            read_by_ = never;
-            failed_ = true;
-            co_return std::unexpected{read.error()};
-        }
-        if (response_.status >= 200 || response_.status == 101) break;
-    }
+task<std::expected<response_head const*, failure>> upstream::read_any_head() {
+    if (interim_ == 0) renew_patience();
+    auto const read = co_await read_one_head();
+    if (read && is_interim(response_.status) && ++interim_ < most_interim) co_return &response_;
     read_by_ = never;
-    if (response_.status < 200 && response_.status != 101) {
+    if (!read) {
+        failed_ = true;
+        co_return std::unexpected{read.error()};
+    }
+    if (is_interim(response_.status)) {
         failed_ = true;
         co_return std::unexpected{from(failure_kind::malformed, "there is no end of 1xx")};
     }
@@ -176,6 +174,13 @@ task<std::expected<response_head const*, failure>> upstream::read_head() {
         expect_body(response_.framing, response_.length);
     }
     co_return &response_;
+}
+
+task<std::expected<response_head const*, failure>> upstream::read_head() {
+    for (;;) {
+        auto const read = co_await read_any_head();
+        if (!read || !is_interim((*read)->status)) co_return read;
+    }
 }
 
 bool upstream::clean() const noexcept {

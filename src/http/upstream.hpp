@@ -40,6 +40,7 @@ class upstream final : public channel {
     task<done> write(std::string_view piece);
     task<done> finish(std::span<field const> trailer);
     task<std::expected<response_head const*, failure>> read_head();
+    task<std::expected<response_head const*, failure>> read_any_head();
     task<std::expected<std::string_view, failure>> read() { return read_body(); }
     std::optional<std::expected<std::string_view, failure>> try_read() { return try_read_body(); }
 
@@ -64,6 +65,7 @@ class upstream final : public channel {
     request_text request_;
     response_head response_;
     std::vector<field> fields_;
+    int interim_ = 0;  // 1xx that have come
     bool reused_ = false;
     bool head_sent_ = false;
     bool answered_ = false;  // a byte of the response came

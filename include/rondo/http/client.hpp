@@ -11,7 +11,7 @@
 //                worker. A connection goes back to it when its call is destroyed after a complete
 //                exchange with nothing left over; otherwise it is closed.
 // Safety         a response is scanned as strictly as a request; a hostile one ends the call with
-//                an error. 1xx are skipped, but for 101.
+//                an error. read_head() skips 1xx, but for 101; there are 15 of them at most.
 // Errors         say whose fault it is and whether the request may be sent again elsewhere: yes, if
 //                no connection could be made, if it was closed before a byte of the request was
 //                sent, or if one that was used before was closed without a byte of a response to a
@@ -69,6 +69,8 @@ class [[nodiscard("dropping a call ends it")]] call {
 
     // The head of the response; views of it are valid as long as the call.
     task<std::expected<response_head const*, failure>> read_head();
+    // The next head: of the response, or of a 1xx before it, which is valid until the next.
+    task<std::expected<response_head const*, failure>> read_any_head();
     // The next piece of the body, or of the tunnel after 101; empty at its end.
     task<std::expected<std::string_view, failure>> read();
     // The same if it is here already; nothing if it has to be waited for.

@@ -78,6 +78,11 @@ class exchange {
     response_text& answer() noexcept;
     bool answered() const noexcept;  // the head was sent
 
+    // Something that the client may know before the answer: a head of 1xx, such as 103 (Early
+    // Hints). HTTP/1.0 has none of these, and gets none. Nor does a client that has not yet taken
+    // the one before.
+    task<done> inform(response_text* hints);
+
     // The whole answer: its head and this body.
     task<done> send(std::string_view body = {});
     // The whole answer: its head and a part of a file, without a copy where the system can.

@@ -83,6 +83,9 @@ struct failure {
     char const* reason = "";  // plain words, for a log and for a body
 };
 
+// Whether it is followed by another, which is the answer: 1xx, but for 101.
+constexpr bool is_interim(int status) noexcept { return status < 200 && status != 101; }
+
 // The standard phrase of a status, "" if there is none.
 std::string_view reason_phrase(int status) noexcept;
 

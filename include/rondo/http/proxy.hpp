@@ -16,6 +16,8 @@
 // Streaming      bodies go both ways as they come, at the pace of the slower side, at the same
 //                time: a backend may answer before it has read everything. Nothing is kept: the
 //                head of an answer waits for its body only if some of that came with it.
+// Hints          of 1xx go on before the answer, to clients of HTTP/1.1; 100 is the server's own
+//                affair.
 // Upgrades       to WebSocket are passed on; if the backend agrees the two connections become a
 //                tunnel. Others are left out of the request, and an answer that agrees to one is
 //                malformed: what goes through a tunnel is not scanned.

@@ -198,6 +198,41 @@ TEST(Proxy, AnswersWhoWaitsForContinue) {
     EXPECT_EQ(body_of(w.read_message()), "ok");
 }
 
+TEST(Proxy, PassesHintsOnBeforeTheAnswer) {
+    semaphore go_on{0};
+    scripted_server up{[&](wire& w) {
+        while (!w.read_message().empty()) {
+            w.send(
+                "HTTP/1.1 100 Continue\r\n\r\n"
+                "HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\nConnection: X-Hop\r\nX-Hop: "
+                "1\r\n\r\n"
+                "HTTP/1.1 199 More\r\n\r\n");
+            if (auto one = go_on.blocking_acquire()) one->forget();
+            w.send(ok);
+        }
+    }};
+    running r{forwarding_to(quoted(up))};
+    wire w = r.connect();
+    for (std::string_view const request :
+         {"GET / HTTP/1.1\r\nHost: h\r\n\r\n",
+          "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nbody"}) {
+        w.send(request);
+        // 100 is for who asked for it: that is us, if anybody.
+        std::string const hints = w.read_head();
+        EXPECT_TRUE(hints.starts_with("HTTP/1.1 103 Early Hints\r\n")) << hints;
+        EXPECT_EQ(field_of(hints, "Link"), "</a.css>");
+        EXPECT_EQ(field_of(hints, "X-Hop"), "");
+        EXPECT_EQ(status_of(w.read_head()), "199");
+        go_on.add_permits(1);
+        EXPECT_EQ(body_of(w.read_message()), "ok");
+    }
+    // HTTP/1.0 has no such thing.
+    go_on.add_permits(1);
+    wire old = r.connect();
+    old.send("GET / HTTP/1.0\r\nHost: h\r\n\r\n");
+    EXPECT_EQ(status_of(old.read_message()), "200");
+}
+
 TEST(Proxy, AnswersHeadAndWhatHasNoBody) {
     scripted_server up{[](wire& w) {
         for (;;) {
