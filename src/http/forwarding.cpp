@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <random>
 
 #include "characters.hpp"
@@ -159,12 +160,25 @@ bool asks_for_tunnel(request_head const& from) noexcept {
     return lists_token(from.upgrade, tunnel_protocol);
 }
 
+std::optional<std::uint64_t> max_forwards(request_head const& from) noexcept {
+    if (from.method != method::options && from.method != method::trace) return std::nullopt;
+    std::string_view const text = from.fields.value_or("max-forwards", "");
+    std::uint64_t n = 0;
+    auto const* const end = text.data() + text.size();
+    auto const read = std::from_chars(text.data(), end, n);
+    if (read.ec != std::errc{} || read.ptr != end) return std::nullopt;
+    return n;
+}
+
 void add_request_fields(request_text& to, request_head const& from, hop const& h) {
     hop_fields const hops{from.fields};
+    auto const may_forward = max_forwards(from);
     to.add("host", from.host);
     for (field const& f : from.fields) {
-        if (!is_one_of(f.name, replaced) && !hops.has(f.name)) to.pass_on(f);
+        if (is_one_of(f.name, replaced) || hops.has(f.name)) continue;
+        if (!may_forward || !same_token(f.name, "max-forwards")) to.pass_on(f);
     }
+    if (may_forward) to.add("max-forwards", *may_forward - 1);
     if (asks_for_tunnel(from)) {
         to.add("connection", "upgrade");
         to.add("upgrade", tunnel_protocol);

@@ -61,6 +61,13 @@ task<void> refuse(exchange* x, failure f) {
     (void)co_await x->send(body);
 }
 
+// Who may not forward a request answers it. Nothing is known of what the backends can do, and
+// nobody has to see here what was sent.
+task<void> answer_as_last(exchange* x) {
+    x->answer().status(x->head().method == method::options ? 204 : 501);
+    (void)co_await x->send();
+}
+
 void write_head(request_text& to, exchange& x, std::string_view name) {
     request_head const& asked = x.head();
     to.line(asked.verb, asked.path);
@@ -192,6 +199,7 @@ bool proxy::try_again(attempt& a, failure const& f, method m) {
 }
 
 task<void> proxy::answer(exchange* x) {
+    if (detail::max_forwards(x->head()) == 0) co_return co_await answer_as_last(x);
     attempt a{.turn = turns_.next(clock::now())};
     for (;;) {
         auto const done = co_await attempt_once(x, &a);

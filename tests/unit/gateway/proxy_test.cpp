@@ -233,6 +233,34 @@ TEST(Proxy, PassesHintsOnBeforeTheAnswer) {
     EXPECT_EQ(status_of(old.read_message()), "200");
 }
 
+// RFC 9110, 7.6.2.
+TEST(Proxy, CountsHowManyMayForwardARequest) {
+    std::string seen;
+    {
+        scripted_server up{[&](wire& w) {
+            for (std::string one; !(one = w.read_message()).empty();) {
+                seen += one.substr(0, one.find(' ')) + "=" + field_of(one, "max-forwards") +
+                        field_of(one, "Max-Forwards") + ";";
+                w.send(ok);
+            }
+        }};
+        running r{forwarding_to(quoted(up))};
+        wire w = r.connect();
+        auto const ask = [&w](std::string const& method, std::string const& value) {
+            w.send(method + " / HTTP/1.1\r\nHost: h\r\nMax-Forwards: " + value + "\r\n\r\n");
+            return status_of(w.read_message());
+        };
+        EXPECT_EQ(ask("OPTIONS", "2"), "200");
+        EXPECT_EQ(ask("TRACE", "1"), "200");
+        EXPECT_EQ(ask("OPTIONS", "0"), "204");
+        EXPECT_EQ(ask("TRACE", "0"), "501");
+        // It means nothing to others, nor if it is no number.
+        EXPECT_EQ(ask("GET", "0"), "200");
+        EXPECT_EQ(ask("OPTIONS", "many"), "200");
+    }
+    EXPECT_EQ(seen, "OPTIONS=1;TRACE=0;GET=0;OPTIONS=many;");
+}
+
 TEST(Proxy, AnswersHeadAndWhatHasNoBody) {
     scripted_server up{[](wire& w) {
         for (;;) {

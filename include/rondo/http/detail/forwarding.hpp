@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,9 +52,13 @@ std::string make_request_id();
 inline constexpr std::string_view tunnel_protocol = "websocket";
 bool asks_for_tunnel(request_head const& from) noexcept;
 
+// How many may forward an OPTIONS or TRACE, we among them; nothing if it does not say, or if the
+// request is another one (RFC 9110, 7.6.2).
+std::optional<std::uint64_t> max_forwards(request_head const& from) noexcept;
+
 // The fields of a request as they go to the upstream: without those of the connection, with Host,
-// Forwarded, X-Forwarded-For, -Host and -Proto, Via and X-Request-Id. Framing is left to the
-// caller.
+// Forwarded, X-Forwarded-For, -Host and -Proto, Via and X-Request-Id, and one less in Max-Forwards,
+// which is not 0. Framing is left to the caller.
 void add_request_fields(request_text& to, request_head const& from, hop const& h);
 // The fields after its last chunk: without those of the connection, and without those that are
 // written anew in the head, as some upstreams put the two together.
