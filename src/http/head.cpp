@@ -93,65 +93,100 @@ bool is_authority(std::string_view text) noexcept {
     return text[name] == ':' && port.size() <= 5 && std::ranges::all_of(port, is_digit);
 }
 
-// How many directories below the root a path leads, when it is walked segment by segment.
+// What only some readers take for a separator of segments: bits of a set.
+constexpr unsigned escaped_slash = 1;
+constexpr unsigned backslash = 2;
+constexpr unsigned escaped_backslash = 4;
+
+// A byte of a path, decoded.
+struct letter {
+    char byte;
+    bool escaped;
+
+    bool separates() const noexcept { return byte == '/' && !escaped; }
+    // For those who take it for one; 0: nobody does, or everybody.
+    unsigned may_separate() const noexcept {
+        if (byte == '\\') return escaped ? escaped_backslash : backslash;
+        return byte == '/' && escaped ? escaped_slash : 0;
+    }
+};
+
+// The first one of what is left of a path; nothing if that is an escape of NUL, or none.
+std::optional<letter> take_letter(std::string_view& rest) noexcept {
+    letter l{rest.front(), rest.front() == '%'};
+    if (l.escaped) {
+        if (rest.size() < 3) return std::nullopt;
+        unsigned const high = hex_value(rest[1]);
+        unsigned const low = hex_value(rest[2]);
+        if (high == 16 || low == 16 || high + low == 0) return std::nullopt;
+        l.byte = static_cast<char>(high * 16 + low);
+    }
+    rest.remove_prefix(l.escaped ? 3 : 1);
+    return l;
+}
+
+// A way from the root, segment by segment, of a reader for whom these separate too.
 class walk {
   public:
-    // False: it left the root.
-    bool step(std::string_view segment) noexcept {
-        if (segment == "..") return --depth_ >= 0;
-        if (!segment.empty() && segment != ".") ++depth_;
+    explicit walk(unsigned separators) noexcept : separators_(separators) {}
+
+    // False: it has left the root.
+    bool step(letter l) noexcept {
+        if (l.separates() || (l.may_separate() & separators_) != 0) return end_segment();
+        only_dots_ = only_dots_ && l.byte == '.';
+        ++size_;
         return true;
+    }
+    // A reader who follows neither dots that are escaped nor empty segments only gets deeper.
+    bool end_segment() noexcept {
+        if (!only_dots_ || size_ > 2) {
+            ++depth_;
+        } else if (size_ == 2) {
+            --depth_;
+        }
+        size_ = 0;
+        only_dots_ = true;
+        return depth_ >= 0;
     }
 
   private:
+    unsigned separators_;
+    std::size_t size_ = 0;  // of the segment
+    bool only_dots_ = true;
     long depth_ = 0;
 };
 
-// The path without its query: its escapes are well-formed, and it stays below the root, whether a
-// reader takes %2F and the backslash for separators or not.
+bool stays_below_root(std::string_view path, unsigned separators) noexcept {
+    walk w{separators};
+    while (!path.empty()) {
+        if (!w.step(*take_letter(path))) return false;
+    }
+    return w.end_segment();
+}
+
+// The path without its query: its escapes are well-formed, and it stays below the root, whatever a
+// reader takes for separators. Each set of them is a way of its own: to see a separator more can
+// lead deeper ("a%2Fb") or up ("a%2F..").
 std::optional<head_error> check_path(std::string_view path) noexcept {
-    // Most have no dot before a slash and no escape: nothing to decode then.
+    // Most have no two dots in a row and no escape: nothing to decode then.
     if (path.find('%') == std::string_view::npos && path.find("..") == std::string_view::npos) {
         return std::nullopt;
     }
-    walk plain;
-    walk eager;
-    // The last characters of a segment do for telling "." and "..", so three of them are kept.
-    char narrow[3];
-    char wide[3];
-    std::size_t narrow_size = 0;
-    std::size_t wide_size = 0;
-    auto const end = [](walk& w, char* text, std::size_t& size) {
-        bool const inside = w.step({text, std::min<std::size_t>(size, 3)});
-        size = 0;
-        return inside;
-    };
-    auto const push = [](char* text, std::size_t& size, char c) {
-        text[std::min<std::size_t>(size, 2)] = c;
-        size = std::min<std::size_t>(size + 1, 3);
-    };
-    for (std::size_t i = 0; i < path.size(); ++i) {
-        char c = path[i];
-        bool const escaped = c == '%';
-        if (escaped) {
-            if (path.size() - i < 3) return head_error::bad_target;
-            unsigned const high = hex_value(path[i + 1]);
-            unsigned const low = hex_value(path[i + 2]);
-            if (high == 16 || low == 16 || high + low == 0) return head_error::bad_target;
-            c = static_cast<char>(high * 16 + low);
-            i += 2;
-        }
-        bool const separates = c == '/' && !escaped;
-        if (separates && !end(plain, narrow, narrow_size)) return head_error::above_root;
-        if (!separates) push(narrow, narrow_size, c);
-        bool const may_separate = c == '/' || c == '\\';
-        if (may_separate && !end(eager, wide, wide_size)) return head_error::above_root;
-        if (!may_separate) push(wide, wide_size, c);
+    unsigned has = 0;
+    bool leads_up = false;
+    char before = '\0';
+    for (std::string_view rest = path; !rest.empty();) {
+        auto const l = take_letter(rest);
+        if (!l) return head_error::bad_target;
+        has |= l->may_separate();
+        leads_up = leads_up || (l->byte == '.' && before == '.');
+        before = l->byte;
     }
-    if (!end(plain, narrow, narrow_size) || !end(eager, wide, wide_size)) {
-        return head_error::above_root;
+    if (!leads_up) return std::nullopt;
+    for (unsigned separators = has;; separators = (separators - 1) & has) {
+        if (!stays_below_root(path, separators)) return head_error::above_root;
+        if (separators == 0) return std::nullopt;
     }
-    return std::nullopt;
 }
 
 // What the fields say about the message itself.
