@@ -30,6 +30,12 @@ constexpr std::size_t most_lingered = std::size_t{1024} * 1024;
 
 constexpr clock::duration look_for_the_end = std::chrono::milliseconds{100};
 
+// Whether something has come that was not read.
+bool has_bytes(int socket) noexcept {
+    char byte = 0;
+    return ::recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
 // Whether the other side has closed, though not all that it sent may have been read.
 bool has_ended(int socket) noexcept {
     char byte = 0;
@@ -116,9 +122,22 @@ void connection::drain() noexcept {
 
 // --- one request after the other --------------------------------------------------------------
 
+// Nobody waits for it at the end of the server: who says nothing has nothing to lose.
+task<bool> connection::await_opening() {
+    read_by_ = in(site_.times.head);
+    if (!site_.draining) {
+        idle_ = true;
+        auto const readable = co_await socket_.async_wait(socket::wait_read, use_task);
+        idle_ = false;
+        if (readable) co_return true;
+    }
+    co_return site_.draining&& has_bytes(socket_.native_handle());
+}
+
 // Not a byte more is read than the announcement has: what follows may be a TLS handshake.
 task<bool> connection::be_announced() {
-    read_by_ = in(site_.times.head);
+    bool const begun = co_await await_opening();
+    if (!begun) co_return false;
     std::string bytes;
     announcement a = read_announcement(bytes);
     while (a.is == announcement::state::incomplete) {
@@ -168,7 +187,8 @@ task<void> connection::serve() {
 }
 
 task<done> connection::handshake() {
-    read_by_ = in(site_.times.head);
+    bool const begun = co_await await_opening();
+    if (!begun) co_return std::unexpected{from(failure_kind::closed, "nobody began a handshake")};
     auto const secured = co_await tls_->async_handshake(tls_stream::server, use_task);
     read_by_ = never;
     if (secured) co_return done{};
@@ -312,9 +332,7 @@ task<bool> connection::end_answer() {
 bool connection::has_unread() noexcept {
     if (!body_ended()) return true;
     leave_body();
-    if (!in_.empty()) return true;
-    char byte = 0;
-    return ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+    return !in_.empty() || has_bytes(socket_.native_handle());
 }
 
 // Whether the connection goes on after an answer.

@@ -64,6 +64,8 @@ class connection final : public channel {
     void cut() noexcept { cut_ = true; }
 
   private:
+    // Waits for the first byte of what comes before all requests; false: there will be none.
+    task<bool> await_opening();
     task<done> handshake();
     // Waits for the first byte of a request; false: there will be none.
     task<bool> await_request();

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include "rondo/http/server.hpp"
@@ -79,6 +80,17 @@ TEST(BehindProxy, AnAnnouncementHasToComeInTheTimeOfAHeader) {
     wire w = s.dial();
     w.say("PROXY TCP4 192");
     EXPECT_EQ(w.hear_all(), "");
+}
+
+// Real time: that it does not take all of it is what is asked.
+TEST(BehindProxy, AServerStopsThoughAProxyHasAnnouncedNobodyYet) {
+    served s = server_behind("127.0.0.1", {.head_timeout = 20s});
+    wire silent = s.dial();
+    while (s.server().measure().accepted == 0) std::this_thread::yield();
+    auto const began = clock::now();
+    EXPECT_EQ(s.server().blocking_stop(30s), 0U);
+    EXPECT_LT(clock::now() - began, 10s);
+    EXPECT_EQ(silent.hear_all(), "");
 }
 
 TEST(BehindProxy, WhoIsNotAProxyIsNotBelieved) {

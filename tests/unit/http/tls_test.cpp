@@ -1,0 +1,53 @@
+// A server over TLS: where it does things in other ways than without.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <thread>
+
+#include "rondo/http/server.hpp"
+#include "tls_wire.hpp"
+#include "wire.hpp"
+
+namespace rondo::http {
+namespace {
+
+using namespace std::chrono_literals;
+using test::body_in;
+using test::served;
+using test::tls_wire;
+using test::wire;
+
+std::string const get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+
+task<void> hello(exchange* x) { (void)co_await x->send("hello"); }
+
+// The first door is over TLS, the second one is not.
+server_options two_doors(server_options o = {}) {
+    o.listen.push_back({test::loopback(), test::server_secrets()});
+    o.listen.push_back({test::loopback()});
+    return o;
+}
+
+TEST(ServerOverTls, KeepsAConnectionForFurtherRequests) {
+    served s{hello, two_doors()};
+    tls_wire w{s.port()};
+    for (int i = 0; i < 3; ++i) {
+        w.say(get);
+        EXPECT_EQ(body_in(w.hear_some(1000)), "hello");
+    }
+}
+
+// Real time: that it does not take all of it is what is asked.
+TEST(ServerOverTls, StopsThoughSomebodyHasNotBegunTheHandshake) {
+    served s{hello, two_doors({.head_timeout = 20s})};
+    wire silent = s.dial();
+    while (s.server().measure().accepted == 0) std::this_thread::yield();
+    auto const began = clock::now();
+    EXPECT_EQ(s.server().blocking_stop(30s), 0U);
+    EXPECT_LT(clock::now() - began, 10s);
+    EXPECT_EQ(silent.hear_all(), "");
+}
+
+}  // namespace
+}  // namespace rondo::http
