@@ -144,6 +144,18 @@ std::optional<std::expected<std::size_t, failure>> channel::read_at_once(
     return nothing_read(last_error());
 }
 
+// The socket does not block anyway, but Asio would wait until it is told so.
+bool channel::record_has_come() noexcept {
+    boost::system::error_code e;
+    (void)socket_.non_blocking(true, e);
+    if (e) return false;
+    net::mutable_buffer const where{in_.tail(), in_.room()};
+    std::size_t const n = tls_->read_some(where, e);
+    if (!e) in_.commit(n);
+    if (e != net::error::would_block) return !e;
+    return ::SSL_has_pending(tls_->native_handle()) == 1;
+}
+
 task<std::expected<std::size_t, failure>> channel::fill(buffer* to, std::size_t wanted,
                                                         std::size_t most) {
     bool const tries = reads_ahead_ != 0 && !tls_;

@@ -139,6 +139,10 @@ class channel : public watched {
     std::optional<std::expected<std::size_t, failure>> read_at_once(buffer& to,
                                                                     std::size_t most) noexcept;
 
+    // Over TLS, while nobody reads: whether a record has come, into the room of in_, or a part of
+    // one, of which nothing can be read yet.
+    bool record_has_come() noexcept;
+
     failure from(boost::system::error_code e) const noexcept;
     failure misused(char const* why) const noexcept {
         return {failure_kind::misused, party::us, false, why};

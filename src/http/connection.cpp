@@ -196,8 +196,8 @@ task<done> connection::handshake() {
 }
 
 bool connection::has_come() noexcept {
-    if (tls_) return false;
     in_.make_room(first_read);
+    if (tls_) return record_has_come();
     auto const some = read_at_once(in_, in_.room());
     return some && *some;
 }

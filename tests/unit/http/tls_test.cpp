@@ -15,6 +15,7 @@ namespace {
 using namespace std::chrono_literals;
 using test::body_in;
 using test::served;
+using test::status_in;
 using test::tls_wire;
 using test::wire;
 
@@ -29,6 +30,8 @@ server_options two_doors(server_options o = {}) {
     return o;
 }
 
+wire dial_plain(served& s) { return wire{s.server().addresses().at(1).port()}; }
+
 TEST(ServerOverTls, KeepsAConnectionForFurtherRequests) {
     served s{hello, two_doors()};
     tls_wire w{s.port()};
@@ -36,6 +39,24 @@ TEST(ServerOverTls, KeepsAConnectionForFurtherRequests) {
         w.say(get);
         EXPECT_EQ(body_in(w.hear_some(1000)), "hello");
     }
+}
+
+// A record that has come in part, though nothing of what it says: for the client it is sent.
+TEST(ServerOverTls, AnswersARequestOfWhichHalfARecordHadComeAtTheStop) {
+    served s{hello, two_doors(), 1};
+    wire idle = dial_plain(s);
+    tls_wire w{s.port()};
+    w.say(get);
+    EXPECT_EQ(status_in(w.hear_some(1000)), 200);
+    std::string const record = w.record_of(get);
+    w.below().say(std::string_view{record}.substr(0, record.size() / 2));
+    std::thread stopper{[&] { EXPECT_EQ(s.server().blocking_stop(30s), 0U); }};
+    EXPECT_EQ(idle.hear_all(), "");  // then all connections of its worker were told
+    w.below().say(std::string_view{record}.substr(record.size() / 2));
+    std::string const answer = w.hear_all();
+    EXPECT_EQ(status_in(answer), 200);
+    EXPECT_EQ(body_in(answer), "hello");
+    stopper.join();
 }
 
 // Real time: that it does not take all of it is what is asked.
