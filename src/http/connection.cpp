@@ -205,8 +205,8 @@ bool connection::has_come() noexcept {
 task<bool> connection::await_request() {
     in_.unpin();
     read_by_ = in(first_ ? site_.times.head : site_.times.idle);
-    if (in_.empty()) {
-        if (site_.draining) co_return has_come();
+    bool has_begun = !in_.empty();
+    if (!has_begun && !site_.draining) {
         in_.release();
         answer_.release();
         fields_ = {};
@@ -214,13 +214,11 @@ task<bool> connection::await_request() {
         idle_ = true;
         auto const some = co_await fill(first_read);
         idle_ = false;
-        if (!some) {
-            bool const came_meanwhile = site_.draining && has_come();
-            co_return came_meanwhile;
-        }
+        has_begun = some.has_value();
     }
+    if (!has_begun && site_.draining) has_begun = has_come();
     read_by_ = in(site_.times.head);
-    co_return true;
+    co_return has_begun;
 }
 
 // `gone`: there is nobody to answer.

@@ -84,6 +84,35 @@ TEST(ServerStop, AnswersARequestWhoseFirstByteWasRead) {
     stopper.join();
 }
 
+// Real time: that it ends is what is asked.
+TEST(ServerStop, GivesARequestThatWasBegunNoMoreThanTheTimeOfAHeader) {
+    notify begun;
+    notify go_on;
+    served s{[&](exchange* x) {
+                 return [](exchange* on, notify* b, notify* g) -> task<void> {
+                     (void)co_await on->flush();  // it does not say that the connection ends
+                     b->notify_one();
+                     co_await g->notified();
+                     (void)co_await on->finish();
+                 }(x, &begun, &go_on);
+             },
+             {},
+             1};
+    wire idle = s.dial();
+    wire w = s.dial();
+    w.say(get);
+    begun.blocking_notified();
+    s.rt().block_on(s.server().adjust({.head_timeout = 50ms}));
+    w.say("GET / HT");
+    std::thread stopper{[&] { EXPECT_EQ(s.server().blocking_stop(60s), 0U); }};
+    EXPECT_EQ(idle.hear_all(), "");  // then all connections of its worker were told
+    go_on.notify_one();
+    w.hear_until("0\r\n\r\n");
+    EXPECT_EQ(test::status_in(w.hear_all()), 408);
+    w.close();
+    stopper.join();
+}
+
 // What is closed while something is unread is reset, and what was sent is lost.
 TEST(ServerStop, LosesNoAnswerToARequestWhoseBodyNobodyRead) {
     notify begun;
