@@ -460,7 +460,9 @@ task<done> connection::inform(response_text* hints) {
 
 task<done> connection::send(std::string_view body) {
     if (head_sent_) co_return std::unexpected{misused("the head was sent before")};
-    if (!answer_.framing()) answer_.length(body.size());
+    // A length that a 304 has is that of the 200 (RFC 9110, 8.6), which is not known here.
+    bool const has_length = answer_.status() != 304 || !body.empty();
+    if (!answer_.framing() && has_length) answer_.length(body.size());
     buffer* const head = seal(framing::length);
     auto const sent = co_await write_body(head, body);
     if (!sent) co_return sent;

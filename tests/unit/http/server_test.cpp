@@ -154,6 +154,7 @@ TEST(Server, SendsNoBodyWith204And304) {
         std::string const head = w.hear_until("\r\n\r\n");
         EXPECT_EQ(std::to_string(status_in(head)), path + 1);
         EXPECT_EQ(head.find("transfer-encoding"), std::string::npos);
+        EXPECT_EQ(head.find("content-length"), std::string::npos) << "it is not that of the 200";
     }
 }
 
