@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <boost/asio/buffer.hpp>
+#include <boost/asio/completion_condition.hpp>
 #include <boost/asio/ssl/error.hpp>
 #include <boost/asio/write.hpp>
 #include <cerrno>
@@ -327,7 +328,12 @@ task<done> channel::send_over_tls(pieces p) {
     auto const all = buffers_of(p);
     deadline const by{write_by_, in(patience_.write)};
     unsent rest{*this};
-    auto const n = co_await net::async_write(*tls_, all, use_task);
+    // Asked after each step, which is a record.
+    auto const go_on = [this](boost::system::error_code e, std::size_t sent) {
+        write_by_ = in(patience_.write);
+        return net::transfer_all()(e, sent);
+    };
+    auto const n = co_await net::async_write(*tls_, all, go_on, use_task);
     if (!n) co_return std::unexpected{from(n.error())};
     rest.taken();
     co_return done{};

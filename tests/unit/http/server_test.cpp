@@ -413,16 +413,32 @@ TEST(Server, EndsAConnectionWhoseBodyStops) {
     EXPECT_EQ(status_in(w.hear_all()), 408);
 }
 
-TEST(Server, AnIdleConnectionThatSleptIsServedAsBefore) {
-    // The shortest timeout sets how often it is looked at: it sleeps after 20 ms here.
+TEST(Server, TheTimeOfAWriteDoesNotEndAConnectionThatIsIdle) {
     served s{hello, {.write_timeout = 40ms}};
     wire w = s.dial();
     for (int i = 0; i < 3; ++i) {
         w.say(get);
         EXPECT_EQ(body_in(w.hear_message()), "hello");
-        // real time: it has to be idle for some looks
+        // real time: it has to be idle for longer than that
         std::this_thread::sleep_for(60ms);
     }
+}
+
+TEST(Server, CutsAnAnswerThatNobodyTakes) {
+    std::string const much(std::size_t{64} << 20, 'm');
+    notify given_up;
+    served s{[&](exchange* x) -> task<void> {
+                 return [](exchange* on, std::string const* body, notify* end) -> task<void> {
+                     auto const sent = co_await on->send(*body);
+                     EXPECT_TRUE(!sent && sent.error().kind == failure_kind::timed_out);
+                     end->notify_one();
+                 }(x, &much, &given_up);
+             },
+             {.write_timeout = 50ms}};
+    wire w = s.dial();
+    w.say(get);
+    given_up.blocking_notified();
+    EXPECT_LT(w.hear_all().size(), much.size());
 }
 
 TEST(Server, HoldsTheExcessInTheBacklog) {

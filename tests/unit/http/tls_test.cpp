@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "rondo/http/server.hpp"
+#include "rondo/sync/notify.hpp"
 #include "tls_wire.hpp"
 #include "wire.hpp"
 
@@ -68,6 +69,47 @@ TEST(ServerOverTls, StopsThoughSomebodyHasNotBegunTheHandshake) {
     EXPECT_EQ(s.server().blocking_stop(30s), 0U);
     EXPECT_LT(clock::now() - began, 10s);
     EXPECT_EQ(silent.hear_all(), "");
+}
+
+// What a client reads with pauses, each of which is short, is not cut however long it takes.
+TEST(ServerOverTls, HasTheTimeOfAWriteForEachStepAndNotForAPiece) {
+    constexpr clock::duration patience = 1s;
+    std::string const much(std::size_t{64} << 20, 'm');
+    served s{[&much](exchange* x) -> task<void> {
+                 return [](exchange* on, std::string const* body) -> task<void> {
+                     auto const sent = co_await on->send(*body);
+                     EXPECT_TRUE(sent);
+                 }(x, &much);
+             },
+             two_doors({.write_timeout = patience})};
+    tls_wire w{s.port()};
+    w.say("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    auto const began = clock::now();
+    std::size_t heard = 0;
+    // real time: it has to take longer than one step may
+    while (clock::now() - began < 2 * patience) {
+        heard += w.hear(std::size_t{256} * 1024).size();
+        std::this_thread::sleep_for(20ms);
+    }
+    heard += w.hear_all().size();
+    EXPECT_GT(heard, much.size());
+}
+
+TEST(ServerOverTls, CutsAnAnswerThatNobodyTakes) {
+    std::string const much(std::size_t{64} << 20, 'm');
+    notify given_up;
+    served s{[&](exchange* x) -> task<void> {
+                 return [](exchange* on, std::string const* body, notify* end) -> task<void> {
+                     auto const sent = co_await on->send(*body);
+                     EXPECT_TRUE(!sent && sent.error().kind == failure_kind::timed_out);
+                     end->notify_one();
+                 }(x, &much, &given_up);
+             },
+             two_doors({.write_timeout = 50ms})};
+    tls_wire w{s.port()};
+    w.say(get);
+    given_up.blocking_notified();
+    EXPECT_LT(w.hear_all().size(), much.size());
 }
 
 }  // namespace
