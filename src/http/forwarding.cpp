@@ -37,8 +37,15 @@ constexpr auto replaced = std::to_array<std::string_view>(
     {"host", "content-length", "expect", "forwarded", "via", "x-forwarded-for", "x-forwarded-host",
      "x-forwarded-proto", "x-request-id"});
 
+// Whether it is the name of a variable like that one: who makes variables of fields, as CGI and
+// WSGI do, reads '-' and '_' as the same.
+bool same_variable(std::string_view a, std::string_view b) noexcept {
+    auto const plain = [](char c) { return c == '_' ? '-' : to_lower(c); };
+    return a.size() == b.size() && std::ranges::equal(a, b, {}, plain, plain);
+}
+
 bool is_one_of(std::string_view name, auto const& names) noexcept {
-    return std::ranges::any_of(names, [&](std::string_view n) { return same_token(name, n); });
+    return std::ranges::any_of(names, [&](std::string_view n) { return same_variable(name, n); });
 }
 
 // Whether every quote in it ends, so that what follows is not part of a quoted string.

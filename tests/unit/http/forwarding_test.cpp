@@ -100,6 +100,21 @@ TEST(Forwarding, LeavesOutTheFieldsOfTheConnection) {
     EXPECT_EQ(line_of(lines, "X-Yours"), "2|");
 }
 
+// Who makes variables of fields, as CGI does, reads both spellings as one: perhaps the client's.
+TEST(Forwarding, LeavesOutWhatIsReadAsAFieldOfOurs) {
+    auto const lines = passed_on(
+        "X_Forwarded_For: 10.0.0.1\r\nx-forwarded_for: 10.0.0.2\r\nX_FORWARDED_PROTO: https\r\n"
+        "X-Forwarded_Host: evil\r\nX_Request_Id: made-up\r\nProxy_Authorization: Basic x\r\n"
+        "Keep_Alive: 5\r\nX_Yours: 2\r\n");
+    for (std::string_view const name :
+         {"X_Forwarded_For", "x-forwarded_for", "X_FORWARDED_PROTO", "X-Forwarded_Host",
+          "X_Request_Id", "Proxy_Authorization", "Keep_Alive"}) {
+        EXPECT_EQ(line_of(lines, name), "") << name;
+    }
+    EXPECT_EQ(line_of(lines, "x-forwarded-for"), "192.0.2.1|");
+    EXPECT_EQ(line_of(lines, "X_Yours"), "2|");
+}
+
 // Behind the last chunk they would be the client's word, for an upstream that reads them there.
 TEST(Forwarding, LeavesTheSameFieldsOutOfATrailer) {
     std::array<field, 32> table;
@@ -112,7 +127,8 @@ TEST(Forwarding, LeavesTheSameFieldsOutOfATrailer) {
     auto const trailer = scan_trailer(
         "X-Forwarded-For: 192.0.2.7\r\nforwarded: for=192.0.2.7\r\nX-Forwarded-Host: evil\r\n"
         "X-Forwarded-Proto: https\r\nVia: 1.1 evil\r\nX-Request-Id: made-up\r\n"
-        "Proxy-Authorization: Basic x\r\nX-Mine: 1\r\nX-Sum: 7\r\n\r\n",
+        "Proxy-Authorization: Basic x\r\nX-Mine: 1\r\nX-Sum: 7\r\nX_Forwarded_For: 192.0.2.8\r\n"
+        "\r\n",
         behind);
     ASSERT_TRUE(trailer.has_value());
     auto const kept = request_trailer(*head, *trailer);

@@ -13,8 +13,8 @@
 
 namespace rondo::http::detail {
 
-// Which fields are about one connection only: those that RFC 9110 (7.6.1) names, and those that
-// Connection lists.
+// Which fields are about one connection only: those that RFC 9110 (7.6.1) names, also if they are
+// spelled with '_' in place of '-', and those that Connection lists.
 class hop_fields {
   public:
     explicit hop_fields(fields const& all) noexcept;
@@ -58,7 +58,8 @@ std::optional<std::uint64_t> max_forwards(request_head const& from) noexcept;
 
 // The fields of a request as they go to the upstream: without those of the connection, with Host,
 // Forwarded, X-Forwarded-For, -Host and -Proto, Via and X-Request-Id, and one less in Max-Forwards,
-// which is not 0. Framing is left to the caller.
+// which is not 0. A client's X_Forwarded_For does not go on: some readers take it for the same.
+// Framing is left to the caller.
 void add_request_fields(request_text& to, request_head const& from, hop const& h);
 // The fields after its last chunk: without those of the connection, and without those that are
 // written anew in the head, as some upstreams put the two together.
