@@ -457,14 +457,12 @@ task<done> channel::write_file(buffer* head, int file, std::uint64_t offset, std
         if (n > 0) {
             length -= static_cast<std::uint64_t>(n);
         } else if (n == 0) {
-            failed_ = true;  // the length was promised
-            co_return std::unexpected{misused("the file is shorter than it was")};
+            co_return leave_off(misused("the file is shorter than it was"));
         } else if (errno == EAGAIN) {
             auto const ready = co_await wait_to_send();
             if (!ready) co_return ready;
         } else if (errno != EINTR) {
-            failed_ = true;
-            co_return std::unexpected{from(last_error())};
+            co_return leave_off(from(last_error()));
         }
     }
     co_return done{};
@@ -479,10 +477,8 @@ task<done> channel::send_by_reading(int file, std::uint64_t offset, std::uint64_
                     static_cast<std::size_t>(std::min<std::uint64_t>(length, piece.room())),
                     static_cast<off_t>(offset));
         if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) {
-            failed_ = true;
-            co_return std::unexpected{misused("the file is shorter than it was")};
-        }
+        if (n < 0) co_return leave_off(misused("the file cannot be read"));
+        if (n == 0) co_return leave_off(misused("the file is shorter than it was"));
         auto const size = static_cast<std::size_t>(n);
         std::string_view const text{piece.tail(), size};
         auto const sent = co_await write_body(nullptr, text);

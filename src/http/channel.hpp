@@ -169,6 +169,12 @@ class channel : public watched {
     task<done> send_over_tls(pieces p);
     task<void> close_tls();
     task<done> send_by_reading(int file, std::uint64_t offset, std::uint64_t length);
+    // Nobody can send the rest of a piece: what follows would be taken for it, or the end for that
+    // of a whole message.
+    std::unexpected<failure> leave_off(failure f) noexcept {
+        failed_ = left_off_ = true;
+        return std::unexpected{f};
+    }
     // What there is of a body that is not chunked.
     std::string_view take_piece() noexcept;
     // The next piece of a chunked body, or how many more bytes are needed.

@@ -1,5 +1,6 @@
 #include "rondo/http/server.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -475,14 +476,54 @@ TEST(Server, SaysWhichAddressItCannotListenAt) {
     EXPECT_TRUE(other.addresses().empty());
 }
 
-TEST(Server, SendsAPartOfAFile) {
+// A file with that in it, and without a name.
+int file_of(std::string_view text) {
     char name[] = "/tmp/rondo_http_XXXXXX";
     int const file = ::mkstemp(name);
-    ASSERT_GE(file, 0);
     ::unlink(name);
+    EXPECT_EQ(::write(file, text.data(), text.size()), static_cast<ssize_t>(text.size()));
+    return file;
+}
+
+// Says that there is more in a file than there is; and ends the answer, come what may.
+task<void> send_more_than_there_is(exchange* x, int file, std::uint64_t size) {
+    if (x->head().path == "/length") x->answer().length(size + 1);
+    auto const sent = co_await x->write_file(file, 0, size + 1);
+    EXPECT_FALSE(sent);
+    auto const ended = co_await x->finish();
+    EXPECT_FALSE(ended);
+}
+
+std::string const get_length = "GET /length HTTP/1.1\r\nHost: a\r\n\r\n";
+
+TEST(Server, CutsAnAnswerWhoseFileHasShrunk) {
+    std::string const text(100'000, 'm');
+    int const file = file_of(text);
+    {
+        served s{[&](exchange* x) { return send_more_than_there_is(x, file, text.size()); }};
+        EXPECT_EQ(body_in(s.answer_to(get_length)), text);
+        EXPECT_TRUE(s.answer_to(get).ends_with("m\r\n")) << "a last chunk";
+        EXPECT_EQ(s.rt().block_on(s.server().survey())->answers[0], 2U);
+    }
+    ::close(file);
+}
+
+TEST(Server, CutsAnAnswerWhoseFileCannotBeRead) {
+    int const none = ::open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    ASSERT_GE(none, 0);
+    {
+        served s{[&](exchange* x) { return send_more_than_there_is(x, none, 10); }};
+        EXPECT_EQ(body_in(s.answer_to(get_length)), "");
+        EXPECT_EQ(body_in(s.answer_to(get)), "");
+        EXPECT_EQ(s.rt().block_on(s.server().survey())->answers[0], 2U);
+    }
+    ::close(none);
+}
+
+TEST(Server, SendsAPartOfAFile) {
     std::string big;
-    for (int i = 0; big.size() < 2'000'000; ++i) big += std::to_string(i) + "\n";
-    ASSERT_EQ(::write(file, big.data(), big.size()), static_cast<ssize_t>(big.size()));
+    for (int i = 0; big.size() < 5'000'000; ++i) big += std::to_string(i) + "\n";
+    int const file = file_of(big);
     std::size_t const size = big.size() - 20;
     {
         served s{[file, size](exchange* x) {
