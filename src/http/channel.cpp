@@ -159,6 +159,7 @@ bool channel::record_has_come() noexcept {
 
 task<std::expected<std::size_t, failure>> channel::fill(buffer* to, std::size_t wanted,
                                                         std::size_t most) {
+    read_on_ = true;
     bool const tries = reads_ahead_ != 0 && !tls_;
     bool const takes_room_later = reads_on_arrival && !tls_ && !tries && to->capacity() == 0;
     if (!takes_room_later) {

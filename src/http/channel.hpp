@@ -99,6 +99,10 @@ class channel : public watched {
     std::optional<std::expected<std::string_view, failure>> try_read_body();
     bool body_ended() const noexcept { return in_ended_; }
     std::uint64_t body_received() const noexcept { return in_received_; }
+    // Whether something was read that comes behind it.
+    bool body_is_followed() const noexcept {
+        return in_ended_ && in_.size() > (piece_in_ == &in_ ? given_ : 0);
+    }
     // The last piece is done with.
     void leave_body() noexcept;
     http::fields trailers() const noexcept { return http::fields{trailers_}; }
@@ -155,7 +159,8 @@ class channel : public watched {
     limits const& most_;
     patience patience_;
     cancelled_by cancelled_ = cancelled_by::nobody;
-    bool failed_ = false;  // nothing more can be sent or read with sense
+    bool failed_ = false;   // nothing more can be sent or read with sense
+    bool read_on_ = false;  // what there was did not do; set by fill(), and cleared by who asks
 
   private:
     void expired() noexcept override;

@@ -117,6 +117,7 @@ std::string_view connection::request_id() {
 }
 
 void connection::drain() noexcept {
+    read_on_ = false;
     if (idle_) cancel();
 }
 
@@ -225,6 +226,7 @@ task<bool> connection::await_request() {
 task<std::expected<void, head_error>> connection::read_head(bool* gone) {
     head_search search;
     head_ = {};
+    read_on_ = false;
     limits const& most = site_.options.limits;
     for (;;) {
         auto const found = search.look(in_.data(), most);
@@ -403,6 +405,10 @@ task<void> connection::linger() {
 
 // --- what an exchange offers ------------------------------------------------------------------
 
+// At the end of the server: whether a further request was read, which has to be answered.
+// What came with the rest of this one after the end had begun is none: there might always be more.
+bool connection::is_followed() const noexcept { return body_is_followed() && !read_on_; }
+
 buffer* connection::seal(http::framing otherwise) {
     if (head_sent_) return nullptr;
     head_sent_ = true;
@@ -412,7 +418,7 @@ buffer* connection::seal(http::framing otherwise) {
     http::framing f = answer_.framing().value_or(otherwise);
     if (f == framing::chunked && head_.minor == 0) f = framing::until_close;
     if (f == framing::until_close && !muted) keep_ = false;
-    if (answer_.closes() || site_.draining) keep_ = false;
+    if (answer_.closes() || (site_.draining && !is_followed())) keep_ = false;
     if (!never_has_body && !(status == 304 && !answer_.framing())) answer_.add_framing(f);
     if (tunnel_) {
         answer_.add("connection", "upgrade");

@@ -85,6 +85,7 @@ class connection final : public channel {
 
     // A head of 1xx.
     task<done> send_interim(std::string_view text);
+    bool is_followed() const noexcept;
     // The head, complete, if it was not sent.
     buffer* seal(http::framing otherwise);
 

@@ -19,8 +19,9 @@
 // Change         replace_doors() and adjust() while it runs: no connection ends by them.
 // Stop           stop(grace): nothing more is accepted, after the accept queue has been emptied as
 //                far as max_connections has room; idle connections end; requests whose first byte
-//                was read are answered, and tunnels go on, until the grace is over; then the tasks
-//                that are left are stopped.
+//                was read are answered, also those that are pipelined behind another one whose
+//                body was read, and tunnels go on, until the grace is over; then the tasks that
+//                are left are stopped.
 // Thread safety  start(), stop() and the figures may be called by any thread; start() once; one
 //                change at a time, and none after stop().
 // Lifetime       the runtime outlives the server. The destructor stops it without grace if nobody

@@ -84,6 +84,75 @@ TEST(ServerStop, AnswersARequestWhoseFirstByteWasRead) {
     stopper.join();
 }
 
+// Requests that are answered one by one, when they are told to.
+class held {
+  public:
+    handler serve() {
+        return [this](exchange* x) { return answer(x, this); };
+    }
+
+    notify begun;
+    notify go_on;
+
+  private:
+    static task<void> answer(exchange* x, held* h) {
+        h->begun.notify_one();
+        co_await h->go_on.notified();
+        for (;;) {
+            auto const piece = co_await x->read();
+            if (!piece || piece->empty()) break;
+        }
+        (void)co_await x->send("hello");
+    }
+};
+
+TEST(ServerStop, AnswersThePipelinedRequestsThatWereRead) {
+    held h;
+    served s{h.serve(), {}, 1};
+    wire idle = s.dial();
+    wire w = s.dial();
+    w.say(get + "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nabcd" + get);
+    h.begun.blocking_notified();
+    std::thread stopper{[&] { EXPECT_EQ(s.server().blocking_stop(30s), 0U); }};
+    EXPECT_EQ(idle.hear_all(), "");  // then all connections of its worker were told
+    for (int i = 0; i < 3; ++i) {
+        h.go_on.notify_one();
+        std::string const answer = w.hear_message();
+        EXPECT_EQ(body_in(answer), "hello");
+        EXPECT_EQ(answer.find("connection: close\r\n") != std::string::npos, i == 2);
+    }
+    EXPECT_EQ(w.hear_all(), "");
+    stopper.join();
+}
+
+// Or it might never end, as there would always be another one.
+TEST(ServerStop, AnswersNoRequestThatCameWithTheRestOfAnother) {
+    struct parts {
+        std::string begun;
+        std::string rest;
+    };
+    for (parts const& second :
+         {parts{"GET / HT", "TP/1.1\r\nHost: a\r\n\r\n"},
+          parts{"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nab", "cd"}}) {
+        held h;
+        served s{h.serve(), {}, 1};
+        wire idle = s.dial();
+        wire w = s.dial();
+        w.say(get + second.begun);
+        h.begun.blocking_notified();
+        std::thread stopper{[&] { EXPECT_EQ(s.server().blocking_stop(30s), 0U); }};
+        EXPECT_EQ(idle.hear_all(), "");  // then all connections of its worker were told
+        w.say(second.rest + get);
+        h.go_on.notify_one();
+        EXPECT_EQ(body_in(w.hear_message()), "hello");
+        h.go_on.notify_one();
+        std::string const last = w.hear_all();
+        EXPECT_EQ(body_in(last), "hello");
+        EXPECT_NE(last.find("connection: close\r\n"), std::string::npos);
+        stopper.join();
+    }
+}
+
 // Real time: that it ends is what is asked.
 TEST(ServerStop, GivesARequestThatWasBegunNoMoreThanTheTimeOfAHeader) {
     notify begun;
