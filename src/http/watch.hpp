@@ -2,10 +2,16 @@
 //
 // A request sets and clears several deadlines. As timers they would be entered and taken out each
 // time; here they are two words of the connection, and a task of the worker looks at all of them
-// now and then. Time is that of the last look: a deadline may come so much late, never early.
+// now and then. Time is that of the next look: a deadline may come so much late, never early.
+// If that is overdue, as after a turn that took long or a change of the tick, the clock is read;
+// whether it is, a coarse clock says, which costs next to nothing.
 //
 // Everything belongs to one worker.
 #pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
 
 #include "rondo/core/executor.hpp"
 #include "rondo/core/policy.hpp"
@@ -76,10 +82,24 @@ class watch {
     bool empty() const noexcept { return first_ == nullptr; }
     time_point now() const noexcept { return now_; }  // as of the last look
     clock::duration tick() const noexcept { return tick_; }
+    // A look that is waited for may be that of a longer one before.
     void tick(clock::duration every) noexcept { tick_ = every; }
 
   private:
     friend class watched;
+
+    // Not before now, and not much after it.
+    time_point soon() const noexcept {
+        // By as much a coarse clock may be behind: it is moved on 100 times a second at least.
+        constexpr clock::duration behind = std::chrono::milliseconds{10};
+        time_point const next = later(now_, tick_);
+        timespec t{};
+        ::clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+        clock::duration const coarse =
+            std::chrono::seconds{t.tv_sec} + std::chrono::nanoseconds{t.tv_nsec};
+        if (time_point{coarse + behind} < next) return next;
+        return std::max(next, clock::now());
+    }
 
     clock::duration tick_;
     time_point now_;
@@ -100,8 +120,6 @@ inline watched::~watched() {
     if (after_ != nullptr) after_->before_ = before_;
 }
 
-inline time_point watched::in(clock::duration d) const noexcept {
-    return later(later(by_->now_, by_->tick_), d);
-}
+inline time_point watched::in(clock::duration d) const noexcept { return later(by_->soon(), d); }
 
 }  // namespace rondo::http::detail
