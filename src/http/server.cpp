@@ -369,7 +369,7 @@ void server::state::admit(arrival const& a, listener const& from, semaphore_perm
     (void)s.set_option(tcp::no_delay{true}, e);
     accepted.fetch_add(1, std::memory_order_relaxed);
     place p{std::move(permit), limit, at};
-    bool const announced = contains(from.proxies, a.peer.address());
+    bool const announced = contains(from.proxies, detail::plain(a.peer.address()));
     if (!announced && !p.enter(book, a.peer.address())) return;
     auto served = announced
                       ? serve_announced(std::move(s), a.peer, &at, from.tls, std::move(p), &book)

@@ -93,6 +93,25 @@ TEST(BehindProxy, AServerStopsThoughAProxyHasAnnouncedNobodyYet) {
     EXPECT_EQ(silent.hear_all(), "");
 }
 
+// At such a door the addresses of IPv4 come as ones of IPv6.
+TEST(BehindProxy, AProxyIsRecognizedAtADoorForBothVersionsOfIp) {
+    int const listening = ::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int const off = 0;
+    ::setsockopt(listening, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+    sockaddr_in6 at{};
+    at.sin6_family = AF_INET6;
+    ASSERT_EQ(::bind(listening, reinterpret_cast<sockaddr*>(&at), sizeof at), 0);
+    ASSERT_EQ(::listen(listening, 16), 0);
+    server_options o;
+    o.listen.push_back(
+        {{boost::asio::ip::tcp::v6(), 0}, nullptr, listening, {*parse_network("127.0.0.0/8")}});
+    {
+        served const s{say_who, std::move(o)};
+        EXPECT_EQ(body_in(s.answer_to(line_of_client + get_once)), "192.0.2.1 5000");
+    }
+    ::close(listening);
+}
+
 TEST(BehindProxy, WhoIsNotAProxyIsNotBelieved) {
     served const s = server_behind("192.0.2.0/24");
     EXPECT_TRUE(body_in(s.answer_to(get_once)).starts_with("127.0.0.1 "));
