@@ -418,7 +418,8 @@ buffer* connection::seal(http::framing otherwise) {
     http::framing f = answer_.framing().value_or(otherwise);
     if (f == framing::chunked && head_.minor == 0) f = framing::until_close;
     if (f == framing::until_close && !muted) keep_ = false;
-    if (answer_.closes() || (site_.draining && !is_followed())) keep_ = false;
+    bool const body_is_lost = broken_ || !continued_;  // complete() reads nothing behind it
+    if (answer_.closes() || body_is_lost || (site_.draining && !is_followed())) keep_ = false;
     if (!never_has_body && !(status == 304 && !answer_.framing())) answer_.add_framing(f);
     if (tunnel_) {
         answer_.add("connection", "upgrade");

@@ -176,6 +176,24 @@ TEST(Server, DoesNotSayContinueWhenTheHandlerDoesNotRead) {
     EXPECT_EQ(body_in(answer), "hello") << "and the connection ends: the body may come or not";
 }
 
+// It cannot be known whether the body comes, or where it ends: nothing is read behind it.
+TEST(Server, SaysThatTheConnectionEndsIfTheBodyCannotBeReadToItsEnd) {
+    served s{hello};
+    EXPECT_NE(s.answer_to("POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n"
+                          "Content-Length: 2\r\n\r\n")
+                  .find("connection: close\r\n"),
+              std::string::npos);
+    served answering{[](exchange* x) -> task<void> {
+        auto const piece = co_await x->read();
+        x->answer().status(piece ? 200 : 422);
+        (void)co_await x->send("so be it");
+    }};
+    std::string const answer = answering.answer_to(
+        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nno number\r\n");
+    EXPECT_EQ(status_in(answer), 422);
+    EXPECT_NE(answer.find("connection: close\r\n"), std::string::npos);
+}
+
 TEST(Server, DropsABodyThatNobodyReads) {
     served s{hello};
     wire w = s.dial();
