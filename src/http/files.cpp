@@ -5,8 +5,10 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <ctime>
 #include <utility>
 
 #include "rondo/core/assert.hpp"
@@ -98,7 +100,9 @@ void describe(exchange& x, file_answer const& a, file_facts const& f, std::strin
     response_text& head = x.answer();
     head.status(a.status);
     head.add("etag", detail::entity_tag{f}.text());
-    head.add("last-modified", detail::http_date{f.modified_s}.text());
+    // Not after the date of the answer (RFC 9110, 8.8.2.1).
+    auto const modified = std::min<std::time_t>(f.modified_s, std::time(nullptr));
+    head.add("last-modified", detail::http_date{modified}.text());
     head.add("vary", "Accept-Encoding");
     if (a.status == 304) return;
     head.add("accept-ranges", "bytes");

@@ -13,12 +13,12 @@
 // Directories    are answered with their index file; without a slash at the end of the path, with a
 //                redirect to the path with one. There is no listing: 404 without an index.
 // Methods        GET and HEAD; 405 otherwise.
-// Conditions     ETag (strong: time and size) and Last-Modified; If-Match, If-None-Match,
-//                If-Modified-Since, If-Unmodified-Since, If-Range.
+// Conditions     ETag (strong: time and size) and Last-Modified, which is never in the future;
+//                If-Match, If-None-Match, If-Modified-Since, If-Unmodified-Since, If-Range.
 // Ranges         one; several are answered with the whole file. RFC 9110 allows it, and nobody can
 //                make us do more work than he does by asking for many.
 // Compression    name.gz is sent in place of name to who accepts gzip, if it is not older. Every
-//                answer says Vary: Accept-Encoding.
+//                answer about a file, also 304, 412 and 416, says Vary: Accept-Encoding.
 // Blocking       opening and reading are blocking calls on the worker. Large files are sent without
 //                a copy (sendfile) where the connection can.
 // Changes        a file that shrinks while it is being sent ends the connection.

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <filesystem>
@@ -11,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "rondo/http/detail/http_date.hpp"
 #include "rondo/http/files.hpp"
 #include "running.hpp"
 #include "support/child_process.hpp"
@@ -132,6 +134,17 @@ TEST_F(Site, AnswersConditionsAndRanges) {
     EXPECT_EQ(status_of(behind), "416");
     EXPECT_EQ(field_of(behind, "content-range"), "bytes */10");
     EXPECT_EQ(status_of(r.ask("/a.txt", "If-Match: \"other\"\r\n")), "412");
+}
+
+// As clocks differ, and files are copied with their times.
+TEST_F(Site, SaysOfNoFileThatItIsOfTheFuture) {
+    fs::last_write_time(root() / "a.txt", fs::file_time_type::clock::now() + std::chrono::hours{1});
+    running r{config(), scratch.path()};
+    std::string const answer = r.ask("/a.txt");
+    auto const modified = http::detail::parse_http_date(field_of(answer, "last-modified"));
+    auto const now = http::detail::parse_http_date(field_of(answer, "date"));
+    ASSERT_TRUE(modified && now);
+    EXPECT_LE(*modified, *now);
 }
 
 TEST_F(Site, SendsWhatIsCompressedToWhoTakesIt) {
