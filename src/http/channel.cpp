@@ -16,6 +16,7 @@
 
 #include "on_arrival.hpp"
 #include "rondo/asio/use_task.hpp"
+#include "rondo/core/this_task.hpp"
 
 namespace rondo::http::detail {
 
@@ -28,6 +29,9 @@ constexpr std::size_t least_read = std::size_t{4} * 1024;
 constexpr std::size_t small_piece = std::size_t{4} * 1024;  // cheaper to copy than to point at
 constexpr clock::duration closing_time = std::chrono::seconds{2};
 constexpr std::size_t file_piece = std::size_t{64} * 1024;
+// Of a file in one call, before others have their turn: to a client that reads as fast the system
+// would never have to be waited for.
+constexpr std::uint64_t file_step = std::uint64_t{2} * 1024 * 1024;
 // In a row, before others have their turn.
 constexpr std::uint8_t most_reads_ahead = 4;
 
@@ -452,11 +456,14 @@ task<done> channel::write_file(buffer* head, int file, std::uint64_t offset, std
     }
     auto at = static_cast<off_t>(offset);
     while (length != 0) {
-        ssize_t const n = send_part_of_file(
-            socket_.native_handle(), file, &at,
-            static_cast<std::size_t>(std::min<std::uint64_t>(length, std::uint64_t{1} << 30)));
+        auto const step = static_cast<std::size_t>(std::min<std::uint64_t>(length, file_step));
+        ssize_t const n = send_part_of_file(socket_.native_handle(), file, &at, step);
         if (n > 0) {
             length -= static_cast<std::uint64_t>(n);
+            if (length == 0 || static_cast<std::size_t>(n) < step) continue;
+            unsent rest{*this};
+            co_await yield();
+            rest.taken();
         } else if (n == 0) {
             co_return leave_off(misused("the file is shorter than it was"));
         } else if (errno == EAGAIN) {

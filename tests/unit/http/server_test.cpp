@@ -315,17 +315,30 @@ void expect_cut(served& s, std::string const& path, std::string_view last = "m")
     EXPECT_TRUE(rest.ends_with(last)) << "a last chunk";
 }
 
+// A file with that in it, and without a name.
+int file_of(std::string_view text) {
+    char name[] = "/tmp/rondo_http_XXXXXX";
+    int const file = ::mkstemp(name);
+    ::unlink(name);
+    EXPECT_EQ(::write(file, text.data(), text.size()), static_cast<ssize_t>(text.size()));
+    return file;
+}
+
 TEST(Server, CutsAnAnswerThatWasLeftOff) {
     std::string const much(std::size_t{32} << 20, 'm');
     served with_length{[&much](exchange* x) { return leave_off(x, x->send(much)); }};
     served in_chunks{[&much](exchange* x) { return leave_off(x, x->write(much)); }};
-    for (served* const s : {&with_length, &in_chunks}) {
+    int const file = file_of(much);
+    std::size_t const size = much.size();
+    served of_file{[=](exchange* x) { return leave_off(x, x->send_file(file, 0, size)); }};
+    for (served* const s : {&with_length, &in_chunks, &of_file}) {
         expect_cut(*s, "/");
         expect_cut(*s, "/ends");
         auto const report = s->rt().block_on(s->server().survey());
         EXPECT_EQ(report->answers[0], 2U);
         EXPECT_EQ(report->totals.requests, 2U);
     }
+    ::close(file);
 }
 
 // As a layer does that gives handlers so much time and no more.
@@ -492,15 +505,6 @@ TEST(Server, SaysWhichAddressItCannotListenAt) {
     EXPECT_EQ(started.error().address.port(), s.port());
     EXPECT_NE(started.error().reason, "");
     EXPECT_TRUE(other.addresses().empty());
-}
-
-// A file with that in it, and without a name.
-int file_of(std::string_view text) {
-    char name[] = "/tmp/rondo_http_XXXXXX";
-    int const file = ::mkstemp(name);
-    ::unlink(name);
-    EXPECT_EQ(::write(file, text.data(), text.size()), static_cast<ssize_t>(text.size()));
-    return file;
 }
 
 // Says that there is more in a file than there is; and ends the answer, come what may.
