@@ -8,10 +8,13 @@
 //               of it is taken before the others have theirs (the list of new flows of RFC 8290,
 //               but a task each and not a quantum). Then it has the rest of its turn at the end of
 //               this round.
-//   once        A tenant that has nothing left has had its turn, and loses what credit it has. If
-//               it comes back in the same round it waits for the next one, as one that had stayed.
-//               So it is remembered until the round is over. (And some are for longer, for nothing
-//               but speed: a tenant that comes back is found, not made.)
+//   once        A tenant that has nothing left loses what credit it has. If something was taken of
+//               it in this round it has had its turn: if it comes back in the same round it waits
+//               for the next one, as one that had stayed. So it is remembered until the round is
+//               over. (And some are for longer, for nothing but speed: a tenant that comes back is
+//               found, not made.) One of which nothing was taken (all was cancelled, expired or
+//               dropped) has had no turn, comes back as new, and need not be remembered: else who
+//               comes and goes while a round lasts is starved, and takes memory without end.
 //   wheel       A tenant that cannot pay for its first task knows the round in which it can, and is
 //               put into a wheel under that number; the quanta until then are added when it comes
 //               out. If nobody has a turn in the next round, the first one in the wheel is the
@@ -27,7 +30,7 @@
 //               cost less is paid back (refund()), as far as the first task allows.
 //
 //      place   -> place        when
-//      nowhere, -> front       becomes active, has had no turn in this round, and can pay
+//      nowhere, -> front       becomes active, nothing of it was taken in this round, it can pay
 //      idle     -> ring, wheel becomes active otherwise; the ring if it pays in the next round
 //      front    -> ring        one task was taken: the rest of its turn is in this round
 //      front,   -> ring, wheel cannot pay (again)
@@ -40,6 +43,9 @@
 //       those with tasks.
 //   I2  a tenant with tasks gets exactly one quantum for each round from the one in which it became
 //       active on (none for that one if it has had its turn in it, or if front_turns were given).
+//       In a round in which it leaves and returns it has its quantum once: what is left of it is
+//       kept until the round is over, so that it does not pay a debt twice. Who was forgotten
+//       meanwhile has it anew; its debt is forgotten too, and nothing was taken of it.
 //   I3  credit that is carried from round to round is less than the cost of the first task at that
 //       time, or of a task that has become the second since: at most max_cost - 1. Who owes
 //       something has no credit.
@@ -73,6 +79,8 @@
 //
 // Nobody starves: a round has a turn for each tenant that was in it, at most front_turns new ones,
 // and each turn ends when its credit does; the round after the last is that of the first who pays.
+// front_turns_ counts those who are in front, and those of whom a task was taken there: each of
+// them once, as they have had their turn then.
 #include "rondo/fair/detail/turns.hpp"
 
 #include <algorithm>
@@ -109,18 +117,21 @@ void turns::add(tenant& t, entry& e) noexcept {
 }
 
 void turns::activate(tenant& t) noexcept {
-    bool const had_its_turn = t.round_ == round_;
+    bool const waits = had_its_turn(t) || front_turns_ == front_turns;
+    std::uint64_t const quantum = quantum_of(t);
+    bool const has_quantum = t.round_ == round_;  // it has been active in this round
+    std::uint64_t const credit = has_quantum ? std::min(t.credit_, quantum) : quantum;  // I2
     settle_idle(t);
     take_out(t);
     ++active_;
     t.active_since_ = ++activations_;
     t.round_ = round_;
     t.credit_ = 0;
-    if (had_its_turn || front_turns_ == front_turns) {
+    if (waits) {
         schedule(t);
         return;
     }
-    gain(t, quantum_of(t));
+    gain(t, credit);
     if (!pays(t)) {
         schedule(t);
         return;
@@ -131,8 +142,7 @@ void turns::activate(tenant& t) noexcept {
 
 // Out of its list: it has no tasks.
 void turns::rest(tenant& t) noexcept {
-    bool const had_its_turn = t.round_ == round_;
-    move(t, had_its_turn ? resting_ : forgotten_, place::idle);
+    move(t, had_its_turn(t) ? resting_ : forgotten_, place::idle);
     --active_;
     if (active_ != 0) return;
     ++period_;                // nobody is left to whom anything could be owed,
@@ -214,6 +224,7 @@ entry* turns::next() noexcept {
                 move(*fresh, turn_, place::ring);  // for the rest of its turn
                 return pay(*fresh);
             }
+            --front_turns_;
             schedule(*fresh);  // a task of higher priority has come that costs more
         } else if (tenant* const t = in_turn()) {
             settle(*t, round_);
@@ -229,6 +240,7 @@ entry* turns::next() noexcept {
 entry* turns::pay(tenant& t) noexcept {
     entry& e = *t.tasks_.head();
     t.credit_ -= e.cost;
+    t.served_ = round_;
     t.tasks_.remove(e);
     if (t.tasks_.empty()) rest(t);
     look_ahead();

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -269,6 +270,22 @@ TEST_F(GateTest, RemembersNoMoreTenantsThanItNeeds) {
     }
     EXPECT_EQ(g.stats().dequeued, 10'000U);
     EXPECT_LE(g.stats().tenants_known, idle_tenants_kept + 200);
+}
+
+TEST_F(GateTest, RemembersNoMoreOfThoseWhoLineUpAndLeave) {
+    door g{at_the_loop(places(1))};
+    auto held = g.try_acquire(-1);
+    auto stays = line(g, 0, 1);  // so the round goes on
+    std::deque<visit> all;
+    for (int who = 1; who <= 5'000; ++who) {
+        all.push_back({who, {}, {}});
+        enter(g, all.back(), 1, 1ms).detach();
+        if (who % 100 == 0) loop.advance(1ms);
+    }
+    EXPECT_EQ(g.stats().expired, 5'000U);
+    EXPECT_LE(g.stats().tenants_known, idle_tenants_kept + 10);
+    g.close();
+    loop.run_ready();
 }
 
 }  // namespace

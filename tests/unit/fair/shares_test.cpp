@@ -390,6 +390,18 @@ TEST(FairScale, AMillionTenantsOverTimeLeaveNothingBehind) {
     EXPECT_EQ(q.stats().tenants_known, 0U);
 }
 
+TEST(FairScale, TenantsThatCancelAreForgottenThoughNoRoundEnds) {
+    queue q{ample()};
+    ASSERT_TRUE(q.enqueue(0, 0));
+    for (std::uint64_t who = 1; who <= 100'000; ++who) {
+        auto const h = q.enqueue_with_handle(who, 0);
+        ASSERT_TRUE(h);
+        ASSERT_EQ(q.cancel(*h), cancel_result::cancelled);
+    }
+    EXPECT_LE(q.stats().tenants_known, idle_tenants_kept + 10);
+    EXPECT_EQ(q.try_dequeue()->tenant, 0U);
+}
+
 // Blocks that tasks and tenants have from the system; all is done by this thread.
 std::uint64_t blocks_taken() {
     auto const now = this_thread_frame_stats();

@@ -39,6 +39,7 @@ class model {
         std::array<std::deque<task>, 3> tasks;
         std::uint64_t credit = 0;
         std::uint64_t credited = 0;  // the round
+        std::uint64_t served = 0;    // the last round in which it was
         // While it has tasks: in which round, in which part of it, after whom.
         turn_key turn;
 
@@ -58,14 +59,15 @@ class model {
         bool const was_idle = x.idle();
         x.tasks[static_cast<std::size_t>(rank)].push_back(t);
         if (was_idle) {
-            bool const had_its_turn = x.credited == round_;
+            std::uint64_t const quantum = quantum_ * x.weight;
+            std::uint64_t const own = x.credited == round_ ? std::min(x.credit, quantum) : quantum;
             x.credited = round_;
             x.credit = 0;
-            if (had_its_turn || new_ones_ == turns::front_turns) {
+            if (x.served == round_ || new_ones_ == turns::front_turns) {
                 schedule(x);
                 return;
             }
-            x.credit = quantum_ * x.weight;
+            x.credit = own;
             if (x.credit < t.cost) {
                 schedule(x);
                 return;
@@ -91,17 +93,19 @@ class model {
             }
             task const t = x.first().front();
             if (t.cost > x.credit) {
+                if (std::get<1>(x.turn) == as_new) --new_ones_;
                 schedule(x);
                 continue;
             }
             x.credit -= t.cost;
+            x.served = round_;
             x.first().pop_front();
             if (std::get<1>(x.turn) == as_new) {
                 x.turn = {round_, in_ring, ++stamp_};
             } else {
                 x.turn = {round_, under_way, 0};
             }
-            if (x.idle()) left(x);
+            if (x.idle()) left();
             return t.id;
         }
     }
@@ -114,7 +118,7 @@ class model {
         }
         if (x.idle()) {
             if (std::get<1>(x.turn) == as_new) --new_ones_;
-            left(x);
+            left();
         } else if (was_first) {
             bool const now = std::get<0>(x.turn) == round_;
             catch_up(x, now ? round_ - 1 : round_);
@@ -131,8 +135,7 @@ class model {
             ++x.credited;
         }
     }
-    void left(account& x) {
-        x.credit = 0;
+    void left() {
         if (std::ranges::all_of(accounts, [](auto const& at) { return at.second.idle(); })) {
             enter(round_ + 1);
         }

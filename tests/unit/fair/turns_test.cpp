@@ -220,6 +220,55 @@ TEST(FairTurns, BeingCancelledAndReturningGainsNothing) {
     EXPECT_LE(of_c, 1'000 + 5);
 }
 
+TEST(FairTurns, AQuantumPaysADebtOnceHoweverOftenItsTenantReturns) {
+    queue_of_turns q{2};
+    q.fill(a, 100);
+    q.add(b);
+    EXPECT_EQ(q.next(2), "ab");
+    q.order().charge(q.at(b), 20);
+    for (int i = 0; i < 100; ++i) {
+        q.order().remove(q.add(b));
+        if (i % 10 == 9) q.next();
+    }
+    q.add(b);
+    EXPECT_EQ(q.next(12), "aaaaaaaaaaab");  // five rounds have paid ten of it, five will the rest
+}
+
+TEST(FairTurns, WhatIsChargedBetweenTwoTasksOfARoundIsPaidBeforeTheSecond) {
+    queue_of_turns q{2};
+    q.fill(a, 100);
+    EXPECT_EQ(q.next(1), "a");
+    q.order().remove(q.add(b));
+    q.order().charge(q.at(b), 3);
+    q.add(b);
+    EXPECT_EQ(q.next(4), "abaa");  // this round's quantum pays two of it: it is not new any more
+}
+
+TEST(FairTurns, AReplacedTaskLeavesItsTenantItsPlace) {
+    queue_of_turns q{2};
+    q.fill(a, 100);
+    EXPECT_EQ(q.next(1), "a");
+    entry& first = q.add(b);
+    q.add(c);
+    q.add(b);
+    q.order().remove(first);
+    EXPECT_EQ(q.next(3), "bca");
+}
+
+TEST(FairTurns, WhoIsNotServedAsNewAfterAllTakesNoTurnOfAnother) {
+    queue_of_turns q{10'000};
+    q.fill(a, 5'000);
+    for (std::uint32_t i = 0; i < 2 * turns::front_turns; ++i) {
+        entry& cheap = q.add(b);
+        entry& dear = q.add(b, 20'000, priority::high);
+        ASSERT_EQ(q.next(), a);
+        q.order().remove(cheap);
+        q.order().remove(dear);
+    }
+    q.add(c);
+    EXPECT_EQ(q.next(1), "c");
+}
+
 TEST(FairTurns, AnEndlessStreamOfNewTenantsStarvesNobody) {
     queue_of_turns q{4};
     q.fill(a, 100);
@@ -362,6 +411,19 @@ TEST(FairTurns, ATenantIsForgottenWhenTheRoundIsOverInWhichItHadItsTurn) {
     EXPECT_EQ(q.order().forget(), nullptr);
     q.next(7);
     EXPECT_EQ(q.order().forget(), &q.at(a));  // nobody is left: at once
+}
+
+TEST(FairTurns, ATenantOfWhichNothingWasTakenIsForgottenAtOnce) {
+    queue_of_turns q{2};
+    q.fill(a, 10);
+    q.order().remove(q.add(b));
+    EXPECT_EQ(q.order().forget(), &q.at(b));
+    q.order().remove(q.add(c, 50));  // it could not have paid
+    EXPECT_EQ(q.order().forget(), &q.at(c));
+    q.add(c, 50);
+    EXPECT_EQ(q.next(9), "aaaaaaaaa");
+    q.order().remove(*q.at(c).tasks().head());
+    EXPECT_EQ(q.order().forget(), &q.at(c));
 }
 
 TEST(FairTurns, ATenantThatIsHeldIsForgottenWhenItIsLetGo) {

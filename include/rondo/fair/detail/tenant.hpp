@@ -129,6 +129,7 @@ class tenant : public timer_node, public list_hook<tenant> {
     std::uint64_t debt_ = 0;    // if there is any then there is no credit
     std::uint64_t period_ = 0;  // in which it has that debt
     std::uint64_t round_ = 0;   // the last one whose quantum is in credit_
+    std::uint64_t served_ = 0;  // the last one in which a task of it was taken
     std::uint64_t due_ = 0;     // in the ring or the wheel: the one in which it has its next turn
     std::uint64_t active_since_ = 0;
     std::uint32_t weight_;

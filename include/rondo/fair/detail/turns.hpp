@@ -5,8 +5,9 @@
 //                    max_cost/w_i + max_cost/w_j + 2 * quantum
 //                over any stretch of the order in which tasks are taken. (max_cost: of the tasks
 //                that were queued. The proof is in src/fair/turns.cpp.)
-//                new first: a tenant that becomes active, and has had no turn in this round, has
-//                one task taken before those who were active, if its quantum pays for it.
+//                new first: a tenant that becomes active, and of which nothing was taken in this
+//                round, has one task taken before those who were active, if its quantum pays for
+//                it.
 //                next() finds a task whenever one is queued.
 //                debt: what a task costs more than was known when it was taken is paid by the
 //                tenant's next quanta before any other task of it.
@@ -74,6 +75,9 @@ class turns {
     std::uint64_t quantum_of(tenant const& t) const noexcept { return quantum_ * t.weight_; }
     bool pays(tenant const& t) const noexcept { return t.tasks_.head()->cost <= t.credit_; }
 
+    // Something of it was taken in this round: if it leaves and returns it waits for the next one.
+    bool had_its_turn(tenant const& t) const noexcept { return t.served_ == round_; }
+
     void activate(tenant& t) noexcept;
     void rest(tenant& t) noexcept;
     void settle(tenant& t, std::uint64_t round) noexcept;
@@ -112,7 +116,7 @@ class turns {
     linked_list<tenant> front_;
     linked_list<tenant> turn_;       // the ring: those of this round,
     linked_list<tenant> next_;       // and those of the next
-    linked_list<tenant> resting_;    // idle, and have had their turn in this round
+    linked_list<tenant> resting_;    // idle, and had their turn in this round
     linked_list<tenant> forgotten_;  // idle: to be forgotten, the first one first
     linked_list<tenant> unused_;     // the same, but they never had a task, and are not kept
     timer_wheel wheel_;
