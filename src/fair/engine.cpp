@@ -77,17 +77,27 @@ engine::~engine() {
 // --- tasks come ------------------------------------------------------------------------------
 
 engine::admission engine::admit(tenant& t, entry& e, aftermath& after) noexcept {
-    admission const room = occupy(t, after);
-    if (room == admission::accepted) enter(t, e, now_);
+    entry* instead_of = nullptr;
+    admission const room = find_room(t, instead_of);
+    if (room != admission::accepted) return room;
+    take_place(t);
+    enter(t, e, now_);  // before the other goes: its tenant keeps its turn
+    if (instead_of != nullptr) displace(*instead_of, t.when_full, after);
     return room;
 }
 
 engine::admission engine::occupy(tenant& t, aftermath& after) noexcept {
-    admission const room = make_room(t, after);
+    entry* instead_of = nullptr;
+    admission const room = find_room(t, instead_of);
     if (room != admission::accepted) return room;
+    if (instead_of != nullptr) displace(*instead_of, t.when_full, after);
+    take_place(t);
+    return room;
+}
+
+void engine::take_place(tenant& t) noexcept {
     occupied_ = occupied_ + 1;
     ++t.occupied;
-    return room;
 }
 
 void engine::admit_reserved(tenant& t, entry& e, aftermath& after) noexcept {
@@ -119,8 +129,7 @@ void engine::collect(std::size_t places) noexcept {
     linked_chain<entry> left = intake_.take(places);
     while (entry* const e = left.pop_front()) {
         tenant& t = *e->owner;
-        occupied_ = occupied_ + 1;
-        ++t.occupied;
+        take_place(t);
         ++t.collected;  // I8
         enter(t, *e, e->enqueued_at);
     }
@@ -152,31 +161,33 @@ void engine::admit_expired(entry& e, aftermath& after) noexcept {
     after.undelivered.push_back(e);
 }
 
-engine::admission engine::make_room(tenant& t, aftermath& after) noexcept {
+// A place that is free, or that of a task that has to go.
+engine::admission engine::find_room(tenant& t, entry*& instead_of) noexcept {
     if (intake_.given() != 0 && occupied_ + intake_.given() < least_limit_) {
         return admission::accepted;  // I7: nor is anybody overtaken
     }
     close_intake();  // I7: what is refused is refused for good reason
-    if (t.occupied >= limits_.max_per_tenant && !displace(t, t.when_full, after)) {
-        return admission::tenant_full;
-    }
+    bool const full = t.occupied >= limits_.max_per_tenant;
     door const* const d = t.waiting_room;
     bool const in_line = d != nullptr && d->is_awaited();  // nobody overtakes them
-    if (!in_line && has_spare_room()) return admission::accepted;
-    tenant* const from = t.when_full == backpressure::evict_longest ? loads_.longest() : &t;
-    if (from == nullptr || !displace(*from, t.when_full, after)) return admission::global_full;
-    return admission::accepted;
+    if (!full && !in_line && has_spare_room()) return admission::accepted;
+    bool const of_any = t.when_full == backpressure::evict_longest && !full;
+    tenant* const from = of_any ? loads_.longest() : &t;
+    if (from != nullptr) instead_of = first_to_go(*from, t.when_full);
+    if (instead_of != nullptr) return admission::accepted;  // it takes no place but that one
+    return full ? admission::tenant_full : admission::global_full;
 }
 
-// Ends a task of the tenant in favour of another.
-bool engine::displace(tenant& t, backpressure how, aftermath& after) noexcept {
-    bool const oldest = how == backpressure::drop_oldest;
+// Which task of the tenant goes in favour of another, if any does.
+entry* engine::first_to_go(tenant const& t, backpressure how) noexcept {
+    if (how == backpressure::drop_oldest) return t.tasks().oldest_of_lowest();
+    bool const newest = how == backpressure::drop_newest || how == backpressure::evict_longest;
+    return newest ? t.tasks().newest_of_lowest() : nullptr;
+}
+
+void engine::displace(entry& e, backpressure how, aftermath& after) noexcept {
     bool const evicts = how == backpressure::evict_longest;
-    if (!oldest && !evicts && how != backpressure::drop_newest) return false;
-    entry* const e = oldest ? t.tasks().oldest_of_lowest() : t.tasks().newest_of_lowest();
-    if (e == nullptr) return false;
-    out_of_turn(*e, evicts ? disposition::evicted : disposition::dropped, after);
-    return true;
+    out_of_turn(e, evicts ? disposition::evicted : disposition::dropped, after);
 }
 
 void engine::refused(enqueue_error why) noexcept {
@@ -377,8 +388,7 @@ reservation engine::reserve(door& d) noexcept {
     tenant& t = d.of();
     bool const fits = t.occupied < limits_.max_per_tenant;
     if (fits && (d.opening_ ? occupied_ < limits_.max_global : has_spare_room())) {
-        occupied_ = occupied_ + 1;
-        ++t.occupied;
+        take_place(t);
         return reservation::made;
     }
     if (!d.linked()) {

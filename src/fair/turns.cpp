@@ -15,6 +15,8 @@
 //               found, not made.) One of which nothing was taken (all was cancelled, expired or
 //               dropped) has had no turn, comes back as new, and need not be remembered: else who
 //               comes and goes while a round lasts is starved, and takes memory without end.
+//   in place    A task that replaces another of its tenant is added before that is taken out. So
+//               the tenant does not leave, and keeps its place and what it has saved.
 //   wheel       A tenant that cannot pay for its first task knows the round in which it can, and is
 //               put into a wheel under that number; the quanta until then are added when it comes
 //               out. If nobody has a turn in the next round, the first one in the wheel is the

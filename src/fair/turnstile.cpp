@@ -160,8 +160,8 @@ bool turnstile::grant(waiter& w) noexcept {
 
 turnstile::fate turnstile::line_up(caller& c) noexcept {
     tenant& t = *c.owner;
-    fate why = fate::open;
-    if (!make_room(t, why)) return why;
+    caller* instead_of = nullptr;
+    if (fate const why = find_room(t, instead_of); why != fate::open) return why;
     ++counters_.enqueued;
     c.lined_up_ = true;
     queued_ = queued_ + 1;
@@ -173,49 +173,46 @@ turnstile::fate turnstile::line_up(caller& c) noexcept {
         turns_.add(t, c);
     }
     loads_.raise(t);
+    if (instead_of != nullptr) cast_out(*instead_of);  // after c has come: their tenant stays
     return fate::open;
 }
 
-// I5
-bool turnstile::make_room(tenant& t, fate& why) noexcept {
-    if (t.occupied >= limits_.max_queued_per_tenant && !displace(t)) {
-        ++counters_.rejected_tenant;
-        why = fate::tenant_full;
-        return false;
+// I5: a place in line that is free, or that of a caller who has to go.
+turnstile::fate turnstile::find_room(tenant& t, caller*& instead_of) noexcept {
+    bool const full = t.occupied >= limits_.max_queued_per_tenant;
+    if (!full && queued_ < limits_.max_queued) return fate::open;
+    instead_of = first_to_go(t);
+    if (instead_of != nullptr) {
+        ++counters_.displaced;
+        return fate::open;
     }
-    if (queued_ < limits_.max_queued || displace(t)) return true;
-    tenant* const longest = t.when_full == backpressure::evict_longest ? loads_.longest() : nullptr;
+    bool const evicts = !full && t.when_full == backpressure::evict_longest;
+    tenant* const longest = evicts ? loads_.longest() : nullptr;
+    if (full || longest == &t) {
+        ++counters_.rejected_tenant;
+        return fate::tenant_full;
+    }
     if (longest == nullptr) {
         ++counters_.rejected_global;
-        why = fate::gate_full;
-        return false;
+        return fate::gate_full;
     }
-    if (longest == &t) {
-        ++counters_.rejected_tenant;
-        why = fate::tenant_full;
-        return false;
-    }
-    entry* const held = longest->held_back.newest_of_lowest();
+    instead_of = newest_of(*longest);
     ++counters_.evicted;
-    cast_out(*static_cast<caller*>(held != nullptr ? held : longest->tasks().newest_of_lowest()));
-    return true;
+    return fate::open;
 }
 
-// Casts a caller of the tenant out in favour of another of it, if that is what it does when it is
+// Which caller of the tenant goes in favour of another of it, if that is what it does when it is
 // full.
-bool turnstile::displace(tenant& t) noexcept {
-    entry* e = nullptr;
-    if (t.when_full == backpressure::drop_oldest) {
-        e = t.tasks().oldest_of_lowest();
-        if (e == nullptr) e = t.held_back.oldest_of_lowest();
-    } else if (t.when_full == backpressure::drop_newest) {
-        e = t.held_back.newest_of_lowest();
-        if (e == nullptr) e = t.tasks().newest_of_lowest();
-    }
-    if (e == nullptr) return false;
-    ++counters_.displaced;
-    cast_out(*static_cast<caller*>(e));
-    return true;
+turnstile::caller* turnstile::first_to_go(tenant const& t) noexcept {
+    if (t.when_full == backpressure::drop_newest) return newest_of(t);
+    if (t.when_full != backpressure::drop_oldest) return nullptr;
+    entry* const in_turn = t.tasks().oldest_of_lowest();
+    return static_cast<caller*>(in_turn != nullptr ? in_turn : t.held_back.oldest_of_lowest());
+}
+
+turnstile::caller* turnstile::newest_of(tenant const& t) noexcept {
+    entry* const held = t.held_back.newest_of_lowest();
+    return static_cast<caller*>(held != nullptr ? held : t.tasks().newest_of_lowest());
 }
 
 // --- callers go ------------------------------------------------------------------------------
@@ -254,11 +251,11 @@ void turnstile::take_out(caller& c) noexcept {
     if (c.held_back_) {
         t.held_back.remove(c);
     } else {
+        call_up(t, 1);  // before c goes: their tenant keeps its turn
         turns_.remove(c);
     }
     queued_ = queued_ - 1;
     --t.occupied;
-    call_up(t);
 }
 
 void turnstile::cast_out(caller& c) noexcept {
@@ -268,8 +265,8 @@ void turnstile::cast_out(caller& c) noexcept {
 }
 
 // I4
-void turnstile::call_up(tenant& t) noexcept {
-    while (!t.held_back.empty() && may_take_turns(t)) {
+void turnstile::call_up(tenant& t, std::size_t leaving) noexcept {
+    while (!t.held_back.empty() && may_take_turns(t, leaving)) {
         entry& e = *t.held_back.head();
         t.held_back.remove(e);
         static_cast<caller&>(e).held_back_ = false;

@@ -1,13 +1,17 @@
 // The gate: who is refused when it is full or closed, and when it is told.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <deque>
 #include <utility>
 #include <vector>
 
 #include "gate_visits.hpp"
 #include "rondo/fair/gate.hpp"
+#include "rondo/fair/gate_limits.hpp"
 
 namespace rondo::fair {
 namespace {
@@ -80,6 +84,41 @@ TEST_F(GateTest, DropsOneOfItsOwnIfThatIsThePolicy) {
     }
 }
 
+// How often tenant 2 is let in in 110 times, whose only caller is replaced by another before each;
+// beside tenant 1, that always has one in line.
+std::size_t let_in_though_replaced(GateTest& at, gate_config<int> c, std::uint64_t cost) {
+    c.max_queued_per_tenant = 1;
+    c.when_full = backpressure::drop_oldest;
+    c.quantum = 1;
+    door g{at.at_the_loop(std::move(c))};
+    std::deque<visit> all;
+    auto const come = [&](int who, std::uint64_t price) {
+        all.push_back({who, {}, {}});
+        at.enter(g, all.back(), price).detach();
+    };
+    at.order.clear();
+    for (int i = 0; i < 2; ++i) come(1, 1);
+    while (at.order.size() < 111) {
+        for (int i = 0; i < 2; ++i) come(2, cost);
+        std::size_t const before = at.order.size();
+        for (visit& v : all) {
+            if (v.in()) (*v.got)->release();
+        }
+        at.loop.run_ready();
+        EXPECT_GT(at.order.size(), before);
+        if (at.order.size() == before) break;
+        if (at.order.back() == 1) come(1, 1);
+    }
+    g.close();
+    at.loop.run_ready();
+    return static_cast<std::size_t>(std::ranges::count(at.order, 2));
+}
+
+TEST_F(GateTest, ATenantWhoseOnlyCallerIsReplacedHasItsShare) {
+    EXPECT_NEAR(static_cast<double>(let_in_though_replaced(*this, places(1), 1)), 55, 2);
+    EXPECT_NEAR(static_cast<double>(let_in_though_replaced(*this, places(1), 10)), 10, 1);
+}
+
 TEST_F(GateTest, WithoutALineWhoFindsNoPlaceIsRefused) {
     gate_config<int> c = at_the_loop(places(1));
     c.max_queued = 0;
@@ -149,6 +188,32 @@ TEST_F(GateTest, ATenantAtItsLimitHoldsUpNobodyElse) {
     loop.run_ready();
     EXPECT_TRUE(slow[2].in());
     EXPECT_TRUE(slow[3].waits());
+    g.close();
+    loop.run_ready();
+}
+
+TEST_F(GateTest, WhoWasHeldBackBehindOneThatLeavesHasWhatTheirTenantSaved) {
+    gate_config<int> c = at_the_loop(places(1));
+    c.max_in_flight_per_tenant = 1;
+    c.quantum = 1;
+    door g{std::move(c)};
+    auto held = g.try_acquire(9);
+    visit brief{1, {}, {}};
+    enter(g, brief, 20, 5ms).detach();
+    auto next = line(g, 1, 1, 20);
+    auto two = line(g, 2, 60);
+    auto three = line(g, 3, 60);
+    held->release();
+    come_and_go({&two, &three}, 30);  // some fifteen rounds
+    loop.advance(5ms);
+    EXPECT_EQ(brief.why(), gate_error::timed_out);
+    for (auto* const all : {&two, &three}) {
+        for (visit& v : *all) {
+            if (v.in()) (*v.got)->release();
+        }
+    }
+    come_and_go({&next, &two, &three}, 50);
+    EXPECT_EQ(std::ranges::count(order, 1), 1);
     g.close();
     loop.run_ready();
 }

@@ -200,6 +200,25 @@ TEST(FairLimits, TenantsWhoseProducersWaitAreLetInInTurn) {
     EXPECT_EQ(order, (std::vector{0, 1, 4, 2, 3}));
 }
 
+TEST(FairLimits, AReplacementTakesThePlaceThatItMadeThoughOthersWaitForRoom) {
+    manual_loop loop;
+    noted s{room_for(2, 1, backpressure::drop_oldest)};
+    EXPECT_TRUE(s.queue.enqueue("a", 1));
+    EXPECT_TRUE(s.queue.enqueue("b", 2));
+    auto waits = spawn(loop, produce(s.queue, "c", 3));
+    loop.run_ready();
+    EXPECT_TRUE(s.queue.enqueue("a", 4));
+    EXPECT_EQ(s.told, (std::vector{report{disposition::dropped, 1}}));
+    EXPECT_FALSE(waits.ended());
+    std::vector<int> order;
+    for (int i = 0; i < 3; ++i) {
+        order.push_back(s.queue.try_dequeue()->payload);
+        loop.run_ready();
+    }
+    EXPECT_EQ(order, (std::vector{4, 2, 3}));
+    EXPECT_TRUE(waits.blocking_join()->has_value());
+}
+
 TEST(FairLimits, WaitIsForAsLongAsTheConfigSaysOrTheCallerDoes) {
     manual_loop loop;
     config<std::string> c = room_for(1, 1, backpressure::wait);

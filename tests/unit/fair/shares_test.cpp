@@ -126,6 +126,31 @@ TEST(Fair, Invariant4ATenantWithWorkMakesProgress) {
     EXPECT_EQ(served.at(1), 500U);
 }
 
+// Tenant 2 replaces its only task again and again, of a cost that its quantum does not always pay.
+std::uint64_t served_though_replaced(std::uint64_t cost, int replacements) {
+    auto c = ample(1);
+    c.max_per_tenant = 1;
+    c.when_full = backpressure::drop_oldest;
+    queue q{std::move(c)};
+    std::uint64_t served = 0;
+    EXPECT_TRUE(q.enqueue(1, 0));
+    for (int i = 0; i < 1'100; ++i) {
+        for (int n = 0; n < replacements; ++n) (void)q.enqueue(2, i, {.cost = cost});
+        if (q.try_dequeue()->tenant == 2) {
+            ++served;
+        } else {
+            EXPECT_TRUE(q.enqueue(1, i));
+        }
+    }
+    return served;
+}
+
+TEST(Fair, Invariant4ATenantWhoseOnlyTaskIsReplacedHasItsShare) {
+    EXPECT_NEAR(static_cast<double>(served_though_replaced(1, 2)), 550, 2);
+    EXPECT_NEAR(static_cast<double>(served_though_replaced(10, 1)), 100, 2);
+    EXPECT_NEAR(static_cast<double>(served_though_replaced(10, 2)), 100, 2);
+}
+
 TEST(Fair, Invariant5CloseImmediateWakesWaitingConsumersWithClosed) {
     queue q;
     std::atomic<int> closed{0};

@@ -183,8 +183,10 @@ class engine : public wait_queue {
     void call(door& d) noexcept;
     void expire(aftermath& after) noexcept;
     void forget(aftermath& after, int how_many) noexcept;
-    bool displace(tenant& t, backpressure how, aftermath& after) noexcept;
-    admission make_room(tenant& t, aftermath& after) noexcept;
+    admission find_room(tenant& t, entry*& instead_of) noexcept;
+    static entry* first_to_go(tenant const& t, backpressure how) noexcept;
+    void displace(entry& e, backpressure how, aftermath& after) noexcept;
+    void take_place(tenant& t) noexcept;
     void enter(tenant& t, entry& e, time_point at) noexcept;
     void set_timer(entry& e) noexcept;
     void out_of_turn(entry& e, disposition how, aftermath& after) noexcept;

@@ -96,8 +96,9 @@ class turnstile : public wait_queue {
     fate arrive(caller& c, tenant& t) noexcept;
     void limit(gate_limits const& l) noexcept;
     void entitle(tenant& t, entitlement const& e) noexcept;
-    // Those held back go on to wait for their turn, as far as the tenant's limit allows.
-    void call_up(tenant& t) noexcept;
+    // Those held back go on to wait for their turn, as far as the tenant's limit allows; so many of
+    // those in turn are about to leave.
+    void call_up(tenant& t, std::size_t leaving = 0) noexcept;
     std::size_t known() const noexcept { return known_; }
     static void hold(tenant& t) noexcept { turns::hold(t); }
     void let_go(tenant& t) noexcept { turns_.let_go(t); }
@@ -123,15 +124,16 @@ class turnstile : public wait_queue {
     bool capped() const noexcept {
         return limits_.max_in_flight_per_tenant < limits_.max_in_flight;
     }
-    bool may_take_turns(tenant const& t) const noexcept {
-        return t.in_flight + t.tasks().length() < limits_.max_in_flight_per_tenant;
+    bool may_take_turns(tenant const& t, std::size_t leaving = 0) const noexcept {
+        return t.in_flight + t.tasks().length() - leaving < limits_.max_in_flight_per_tenant;
     }
     void form_line() noexcept;
     void settle_line() noexcept;
     fate decide(caller& c) noexcept;
     fate line_up(caller& c) noexcept;
-    bool make_room(tenant& t, fate& why) noexcept;
-    bool displace(tenant& t) noexcept;
+    fate find_room(tenant& t, caller*& instead_of) noexcept;
+    static caller* first_to_go(tenant const& t) noexcept;
+    static caller* newest_of(tenant const& t) noexcept;
     void take_out(caller& c) noexcept;
     void cast_out(caller& c) noexcept;
     void admit(caller& c) noexcept;
