@@ -9,6 +9,7 @@
 //          -> admitted, refused           under the lock, at once
 //          -> in turn or held back        its tenant's own limit decides which
 //   held back -> in turn                  call_up(): something of its tenant has gone
+//   in turn   -> held back                hold_back(): its tenant's limit was lowered
 //   in turn   -> admitted                 choose(): its turn, and a place is free
 //   in line   -> evicted, closed          choose() lets outcasts go first
 //   in line   -> withdrawn                give_back(), of the queue: stopped, late, destroyed
@@ -19,8 +20,9 @@
 //   I2  there is a line while somebody waits, while a limit per tenant has to be counted, while
 //       more are in flight than may be (spare_ < 0), and once it is closed.
 //   I3  if spare_ > 0 nobody is in turn: choose() has let in as many as could go.
-//   I4  of a tenant, in flight + in turn <= max_in_flight_per_tenant; somebody is held back only if
-//       they are equal. (But for a limit that was lowered.)
+//   I4  of a tenant, in flight + in turn <= max_in_flight_per_tenant, or nobody is in turn (more
+//       are in flight than a lowered limit allows); somebody is held back only if they are not
+//       less. In flight are permits of the lock; who passed by the word is counted for nobody.
 //   I5  at most max_queued are in line, and max_queued_per_tenant of a tenant.
 //   I6  outcasts_ is empty: the serve() or enter() that cast them out has let them go.
 //   I7  a caller that came under the lock holds its tenant, and so does the permit that it becomes.
@@ -262,6 +264,16 @@ void turnstile::cast_out(caller& c) noexcept {
     take_out(c);
     c.fate_ = fate::evicted;
     outcasts_.push_back(c);
+}
+
+// I4. The newest are held back, before those who are.
+void turnstile::hold_back(tenant& t) noexcept {
+    while (!t.tasks().empty() && !may_take_turns(t, 1)) {
+        entry& e = *t.tasks().newest_of_lowest();
+        turns_.remove(e);
+        static_cast<caller&>(e).held_back_ = true;
+        t.held_back.put_back(e);
+    }
 }
 
 // I4

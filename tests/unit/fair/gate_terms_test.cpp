@@ -100,6 +100,47 @@ TEST_F(GateTest, LoweredLimitsDropNobody) {
     loop.run_ready();
 }
 
+TEST_F(GateTest, ALoweredLimitOfATenantHoldsForThoseInLine) {
+    door g{at_the_loop(places(3))};
+    std::vector<gate_permit> held;
+    for (int i = 0; i < 3; ++i) held.push_back(*g.try_acquire(9));
+    auto mine = line(g, 1, 4);
+    auto other = line(g, 2, 1);
+    gate_terms<int> less;
+    less.max_in_flight = 3;
+    less.max_in_flight_per_tenant = 1;
+    g.reconfigure(less);
+    held.clear();
+    loop.run_ready();
+    EXPECT_EQ(g.stats().in_flight, 2U);
+    EXPECT_TRUE(other[0].in());
+    for (std::size_t i = 0; i < 4; ++i) {  // one after the other, as they came
+        ASSERT_TRUE(mine[i].in()) << i;
+        EXPECT_TRUE(i == 3 || mine[i + 1].waits()) << i;
+        (*mine[i].got)->release();
+        loop.run_ready();
+    }
+}
+
+TEST_F(GateTest, ALoweredLimitLeavesNobodyInTurnOfATenantThatHasMore) {
+    gate_config<int> c = at_the_loop(places(3));
+    c.max_in_flight_per_tenant = 2;
+    door g{std::move(c)};
+    auto mine = line(g, 1, 2);
+    auto other = line(g, 2, 1);
+    auto more = line(g, 1, 1);
+    gate_terms<int> less;
+    less.max_in_flight = 3;
+    less.max_in_flight_per_tenant = 1;
+    g.reconfigure(less);
+    (*mine[0].got)->release();
+    loop.run_ready();
+    EXPECT_TRUE(more[0].waits());
+    (*mine[1].got)->release();
+    loop.run_ready();
+    EXPECT_TRUE(more[0].in());
+}
+
 TEST_F(GateTest, RaisedLimitsLetInWhoWaits) {
     gate_config<int> c = at_the_loop(places(2));
     c.max_in_flight_per_tenant = 1;

@@ -97,6 +97,8 @@ class turnstile : public wait_queue {
     void limit(gate_limits const& l) noexcept;
     void entitle(tenant& t, entitlement const& e) noexcept;
     // Those held back go on to wait for their turn, as far as the tenant's limit allows; so many of
+    // Those in turn who are too many for the tenant's limit wait for that again.
+    void hold_back(tenant& t) noexcept;
     // those in turn are about to leave.
     void call_up(tenant& t, std::size_t leaving = 0) noexcept;
     std::size_t known() const noexcept { return known_; }
