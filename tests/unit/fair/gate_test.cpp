@@ -18,6 +18,7 @@
 #include "rondo/core/spawn.hpp"
 #include "rondo/core/task.hpp"
 #include "rondo/core/with_timeout.hpp"
+#include "rondo/fair/detail/admission_word.hpp"
 #include "rondo/fair/gate_limits.hpp"
 #include "rondo/fair/gate_permit.hpp"
 #include "support/counted_new.hpp"
@@ -238,6 +239,24 @@ TEST_F(GateTest, APermitThatNobodyIsLeftToTakeGoesToTheNext) {
     (*gone.got)->release();
     loop.run_ready();
     EXPECT_TRUE(next.in());
+}
+
+// --- the word --------------------------------------------------------------------------------
+
+TEST(AdmissionWord, WhoPassesAfterTheCountIsFullGoesThroughTheLock) {
+    using detail::admission_word;
+    admission_word word{2, admission_word::most_passed - 1};
+    ASSERT_TRUE(word.try_pass());
+    EXPECT_EQ(word.look().passed, admission_word::most_passed);
+    EXPECT_FALSE(word.try_pass());
+    EXPECT_TRUE(word.try_leave());
+    EXPECT_FALSE(word.try_pass());
+    admission_word::view const was = word.form_line();
+    EXPECT_EQ(was.places, 2U);
+    EXPECT_EQ(was.passed, admission_word::most_passed);
+    word.dissolve(was.places);
+    EXPECT_TRUE(word.try_pass());
+    EXPECT_EQ(word.look().passed, 1U);
 }
 
 TEST(Gate, PlainThreadsWaitTheirTurn) {
