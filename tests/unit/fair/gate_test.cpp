@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <coroutine>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <expected>
 #include <mutex>
 #include <optional>
@@ -224,7 +226,7 @@ TEST_F(GateTest, ATaskThatUnwindsWhileItWaitsLeavesTheLine) {
     EXPECT_TRUE(g.try_acquire(3));
 }
 
-TEST_F(GateTest, APermitThatNobodyIsLeftToTakeGoesToTheNext) {
+TEST_F(GateTest, APermitThatWasGrantedBeforeAStopIsTaken) {
     door g{at_the_loop(places(1))};
     auto held = g.try_acquire(1);
     visit gone{2, {}, {}};
@@ -239,6 +241,53 @@ TEST_F(GateTest, APermitThatNobodyIsLeftToTakeGoesToTheNext) {
     (*gone.got)->release();
     loop.run_ready();
     EXPECT_TRUE(next.in());
+}
+
+// A coroutine that may be destroyed while it waits.
+struct fragile {
+    struct promise_type {
+        fragile get_return_object() noexcept {
+            return {std::coroutine_handle<promise_type>::from_promise(*this)};
+        }
+        std::suspend_never initial_suspend() noexcept { return {}; }
+        std::suspend_always final_suspend() noexcept { return {}; }
+        void return_void() noexcept {}
+        void unhandled_exception() noexcept { std::terminate(); }
+    };
+    std::coroutine_handle<promise_type> frame;
+};
+
+fragile wait_at(door& g, int who, std::uint64_t cost) { (void)co_await g.acquire(who, cost); }
+
+TEST_F(GateTest, APermitThatNobodyIsLeftToTakeGoesToTheNextAndIsPaidBack) {
+    gate_config<int> c = at_the_loop(places(1));
+    c.quantum = 1;
+    door g{std::move(c)};
+    auto held = g.try_acquire(9);
+    test::manual_loop elsewhere;  // it is not run
+    fragile gone{};
+    {
+        executor::scope const here{&elsewhere};  // where it would resume
+        gone = wait_at(g, 1, 10);
+    }
+    auto next = line(g, 1, 1, 10);
+    auto others = line(g, 2, 30);
+    held->release();
+    for (std::size_t before = 0, i = 0; i == 0 || order.size() > before; ++i) {
+        before = order.size();
+        loop.run_ready();
+        for (visit& v : others) {
+            if (v.in()) (*v.got)->release();
+        }
+    }
+    ASSERT_LE(order.size(), 11U);
+    EXPECT_EQ(g.stats().in_flight, 1U);  // the one that is gone has it, and has not run
+    gone.frame.destroy();
+    EXPECT_EQ(g.stats().in_flight, 1U);
+    come_and_go({&others, &next}, order.size() + 3);
+    EXPECT_TRUE(next[0].in()) << "what the first one had paid is for the second";
+    g.close();
+    loop.run_ready();
 }
 
 // --- the word --------------------------------------------------------------------------------
