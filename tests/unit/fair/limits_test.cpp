@@ -437,6 +437,28 @@ TEST(FairDeadlines, ATaskThatIsLateAlreadyIsAcceptedAndExpiresAtOnce) {
     EXPECT_EQ(s.queue.stats().expired, 1U);
 }
 
+TEST(FairDeadlines, ATaskThatIsLateWhenItsTenantIsKnownIsNotDelivered) {
+    manual_loop loop;
+    auto c = room_for(10, 10, backpressure::reject);
+    c.time = &loop.timers();
+    c.entitlement_of = [&](std::string const&) {
+        loop.pass(10ms);  // asks somewhere
+        return entitlement{};
+    };
+    noted s{c};
+    auto const consume = [](numbers& q) -> rondo::task<int> {
+        auto const next = co_await q.dequeue();
+        co_return next ? next->payload : -1;
+    };
+    auto consumer = spawn(loop, consume(s.queue));
+    loop.run_ready();
+    EXPECT_TRUE(s.queue.enqueue("a", 1, {.deadline = loop.now() + 5ms}));
+    EXPECT_EQ(s.told, (std::vector{report{disposition::expired, 1}}));
+    EXPECT_TRUE(s.queue.enqueue("a", 2, {.deadline = loop.now() + 15ms}));
+    loop.run_ready();
+    EXPECT_EQ(*consumer.blocking_join(), 2);
+}
+
 TEST(FairDeadlines, ExpiredTasksHoldNoRoom) {
     timed s{room_for(2, 2, backpressure::reject)};
     EXPECT_TRUE(s.queue.enqueue("a", 1, s.in(1ms)));

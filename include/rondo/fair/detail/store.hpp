@@ -54,12 +54,12 @@ class store final : public engine {
                                          std::optional<handle> name = {}) {
         node& e = *task;
         std::size_t const hash = key_hash<Key>{}(e.key);
-        time_point const begin = now();
-        if (!name && try_leave(e, hash, begin)) return settled(task, admission::accepted);
+        time_point at = now();
+        if (!name && try_leave(e, hash, at)) return settled(task, admission::accepted);
         newcomer fresh;
         admission result = admission::undecided;
         for (;;) {
-            change(begin, [&](aftermath& after) {
+            change(at, [&](aftermath& after) {
                 if (name) handles().name(*name, e);
                 result = greet(e, after);
                 if (result != admission::undecided) return;
@@ -70,6 +70,7 @@ class store final : public engine {
             });
             if (result != admission::undecided) return settled(task, result);
             tenants_.make(e.key, hash, fresh);
+            at = now();  // I3: the user's function may have taken long
         }
     }
     // The same, with something to cancel it by.
