@@ -157,6 +157,7 @@ void engine::admit_expired(entry& e, aftermath& after) noexcept {
     ++counters_.enqueued;
     ++ended_[static_cast<std::size_t>(disposition::expired)];
     if (e.handle != 0) handles_.release(std::exchange(e.handle, 0));
+    e.enqueued_at = now_;
     e.end = disposition::expired;
     after.undelivered.push_back(e);
 }

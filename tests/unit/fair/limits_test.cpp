@@ -437,6 +437,17 @@ TEST(FairDeadlines, ATaskThatIsLateAlreadyIsAcceptedAndExpiresAtOnce) {
     EXPECT_EQ(s.queue.stats().expired, 1U);
 }
 
+TEST(FairDeadlines, ATaskThatIsLateAlreadyHasTheTimeAtWhichItCame) {
+    manual_loop loop;
+    auto c = room_for(1, 1, backpressure::reject);
+    c.time = &loop.timers();
+    loop.pass(1s);
+    std::vector<time_point> came;
+    numbers q{c, [&](disposition, numbers::task const& t) { came.push_back(t.enqueued_at); }};
+    EXPECT_TRUE(q.enqueue("a", 1, {.deadline = loop.now() - 1ns}));
+    EXPECT_EQ(came, std::vector{loop.now()});
+}
+
 TEST(FairDeadlines, ATaskThatIsLateWhenItsTenantIsKnownIsNotDelivered) {
     manual_loop loop;
     auto c = room_for(10, 10, backpressure::reject);
