@@ -50,7 +50,8 @@
 //       meanwhile has it anew; its debt is forgotten too, and nothing was taken of it.
 //   I3  credit that is carried from round to round is less than the cost of the first task at that
 //       time, or of a task that has become the second since: at most max_cost - 1. Who owes
-//       something has no credit.
+//       something has no credit. (What a task has cost that is put back comes on top of that: in
+//       what follows it counts as taken when its tenant paid for it first.)
 //   I4  turn_ holds those who are due in round_, next_ those in round_ + 1; in the wheel everyone
 //       is due in round_ or after it, and nobody is passed over: begin_round() is for when nobody
 //       is left in round_.
@@ -323,10 +324,7 @@ void turns::put_back(entry& e) noexcept {
     tenant& t = *e.owner;
     bool const was_idle = t.tasks_.empty();
     t.tasks_.put_back(e);
-    if (was_idle) {
-        activate(t);
-        return;
-    }
+    if (was_idle) activate(t);
     gain(t, e.cost);
     reschedule(t);
 }

@@ -329,6 +329,18 @@ TEST(FairTurns, WhatIsPutBackIsFirstAgainAndWasNotPaidFor) {
     EXPECT_EQ(q.next(5), "aaaaa");
 }
 
+TEST(FairTurns, WhatIsPutBackWasNotPaidForThoughItIsTheOnlyOne) {
+    queue_of_turns q{1};
+    q.fill(a, 100);
+    entry const& only = q.add(b, 10);
+    entry* taken = nullptr;
+    for (int i = 0; i < 15 && taken != &only; ++i) taken = q.order().next();
+    ASSERT_EQ(taken, &only);
+    q.order().put_back(*taken);
+    q.add(b);
+    EXPECT_EQ(q.next(6), "abbaaa");  // the quantum of the next round is for the second
+}
+
 TEST(FairTurns, WhatIsPutBackMakesAnIdleTenantActive) {
     queue_of_turns q{1};
     entry& only = q.add(a);
