@@ -230,7 +230,6 @@ bool engine::grant(waiter& first) noexcept {
     to.in_hand_ = true;
     turns::hold(*to.task_->owner);  // I6
     if (to.task_->has_timer()) deadlines_.cancel(*to.task_);
-    if (to.task_->handle != 0) handles_.release(std::exchange(to.task_->handle, 0));
     return true;
 }
 
@@ -327,7 +326,7 @@ cancel_result engine::cancel(handle h) noexcept {
     cancel_result result = cancel_result::not_found;
     change(now(), [&](aftermath& after) {
         entry* const e = handles_.find(h);
-        if (e == nullptr) return;
+        if (e == nullptr || !linked_list<entry>::is_linked(*e)) return;  // gone, or in hand
         out_of_turn(*e, disposition::cancelled, after);
         result = cancel_result::cancelled;
     });

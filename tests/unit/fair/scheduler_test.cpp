@@ -415,6 +415,20 @@ TEST(FairScheduler, ATaskInTheHandsOfAConsumerIsNotCancelled) {
     EXPECT_EQ(consumer.blocking_join()->value().payload, 1);
 }
 
+TEST(FairScheduler, ATaskThatWasHandedOnCanBeCancelledAgain) {
+    manual_loop loop;
+    numbers s{on(loop)};
+    executor::scope const here{&loop};  // where it would resume; it is not run
+    fragile const gone = wait_at(s);
+    auto const h = s.enqueue_with_handle("a", 1);
+    ASSERT_TRUE(h);
+    EXPECT_EQ(s.cancel(*h), cancel_result::not_found);
+    gone.frame.destroy();
+    EXPECT_EQ(s.cancel(*h), cancel_result::cancelled);
+    EXPECT_EQ(s.cancel(*h), cancel_result::not_found);
+    EXPECT_EQ(s.stats().cancelled, 1U);
+}
+
 // --- close -----------------------------------------------------------------------------------
 
 TEST(FairScheduler, CloseImmediateReturnsWhatIsQueuedAndRefusesWhatComes) {
