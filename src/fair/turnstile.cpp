@@ -73,22 +73,20 @@ std::uint32_t checked_places(gate_limits const& l) {
     return static_cast<std::uint32_t>(l.max_in_flight);
 }
 
-std::uint64_t checked_quantum(std::uint64_t quantum) {
-    limits l;
-    l.quantum = quantum;
+std::uint64_t checked_quantum(limits const& l) {
     require(validate(l));
-    return quantum;
+    return l.quantum;
 }
 
 }  // namespace
 
-turnstile::turnstile(gate_limits const& l, std::uint64_t quantum, timer_service const* time)
+turnstile::turnstile(gate_limits const& l, limits const& shared)
     : wait_queue(order::of_its_own),
       word_(checked_places(l)),
       max_wait_(l.max_wait.count()),
-      time_(time),
+      time_(shared.time),
       limits_(l),
-      turns_(checked_quantum(quantum), idle_tenants_kept),
+      turns_(checked_quantum(shared), idle_tenants_kept),
       served_(now()),
       now_(now()) {
     std::lock_guard const guard{lock()};

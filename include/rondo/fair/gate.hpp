@@ -141,7 +141,8 @@ class gate<Key>::shared final : public detail::turnstile {
     using node = detail::keyed_tenant<Key>;
 
     explicit shared(gate_config<Key>&& c)
-        : turnstile(c, c.quantum, c.time), tenants_(c.shards, entitled(c)) {}
+        : turnstile(c, {.shards = c.shards, .quantum = c.quantum, .time = c.time}),
+          tenants_(c.shards, entitled(c)) {}
     ~shared() {
         close(closing::immediate);
         forget_all();

@@ -273,6 +273,8 @@ TEST(Gate, ThrowsForWhatCannotBe) {
     wrong([](auto& c) { c.when_full = backpressure::wait; });
     wrong([](auto& c) { c.max_wait = -1ns; });
     wrong([](auto& c) { c.quantum = 0; });
+    wrong([](auto& c) { c.shards = 0; });
+    wrong([](auto& c) { c.shards = max_shards + 1; });
     wrong([](auto& c) { c.tenants = {{1, {.weight = 0}}}; });
     door g;
     EXPECT_THROW((void)g.try_acquire(1, 0), std::invalid_argument);

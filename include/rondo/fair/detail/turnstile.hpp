@@ -74,7 +74,8 @@ class turnstile : public wait_queue {
     }
 
   protected:
-    turnstile(gate_limits const& l, std::uint64_t quantum, timer_service const* time);
+    // Of the limits of a scheduler it has what a gate has too: shards, quantum, time.
+    turnstile(gate_limits const& l, limits const& shared);
     ~turnstile();
 
     // Runs f under the lock, lets in whoever can go then, and forgets some tenants after it.
@@ -96,9 +97,9 @@ class turnstile : public wait_queue {
     fate arrive(caller& c, tenant& t) noexcept;
     void limit(gate_limits const& l) noexcept;
     void entitle(tenant& t, entitlement const& e) noexcept;
-    // Those held back go on to wait for their turn, as far as the tenant's limit allows; so many of
     // Those in turn who are too many for the tenant's limit wait for that again.
     void hold_back(tenant& t) noexcept;
+    // Those held back go on to wait for their turn, as far as the tenant's limit allows; so many of
     // those in turn are about to leave.
     void call_up(tenant& t, std::size_t leaving = 0) noexcept;
     std::size_t known() const noexcept { return known_; }
