@@ -498,12 +498,14 @@ void engine::finish(aftermath& after) noexcept {
     }
 }
 
+// The observer is the last: it may wait for those who are told here.
 void engine::settle(aftermath& after) noexcept {
     while (tenant* const t = after.forgotten.pop_front()) destroy(*t);
-    while (entry* const e = after.undelivered.pop_front()) report(*e);
     if (std::exchange(after.earlier_deadline, false)) watch_.look();
-    if (!std::exchange(after.doors, false)) return;
-    for (door* d = next_door(nullptr); d != nullptr; d = next_door(d)) d->open();
+    if (std::exchange(after.doors, false)) {
+        for (door* d = next_door(nullptr); d != nullptr; d = next_door(d)) d->open();
+    }
+    while (entry* const e = after.undelivered.pop_front()) report(*e);
 }
 
 void engine::read(stats& to) noexcept {

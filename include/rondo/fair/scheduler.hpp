@@ -70,7 +70,8 @@ class scheduler {
   public:
     using task = delivery<T, Key>;
     using dequeued = std::expected<task, dequeue_error>;
-    // Called with what was accepted and is not delivered, outside all locks, by whoever finds out.
+    // Called with what was accepted and is not delivered, outside all locks, by whoever finds out,
+    // when everything else that follows from its operation is done. If it waits, that waits.
     using observer = std::function<void(disposition, task)>;
 
     explicit scheduler(config<Key> c = {}, observer undelivered = {})

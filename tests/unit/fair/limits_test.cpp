@@ -350,6 +350,24 @@ TEST(FairLimits, NobodyTakesThePlaceThatAProducerOfTheSameTenantWaitsFor) {
     q.close();
 }
 
+TEST(FairLimits, AProducerIsLetInBeforeTheObserverHearsWhoMadeRoom) {
+    manual_loop loop;
+    bool let_in = false;
+    join_handle<enqueue_result<int>>* waits = nullptr;
+    numbers q{room_for(1, 1, backpressure::wait), [&](disposition, numbers::task const&) {
+                  loop.run_ready();  // else one that waits here for room would wait for ever
+                  let_in = waits->ended();
+              }};
+    auto const first = q.enqueue_with_handle("a", 1);
+    ASSERT_TRUE(first);
+    auto producer = spawn(loop, produce(q, "b", 2));
+    waits = &producer;
+    loop.run_ready();
+    EXPECT_EQ(q.cancel(*first), cancel_result::cancelled);
+    EXPECT_TRUE(let_in);
+    EXPECT_EQ(q.try_dequeue()->payload, 2);
+}
+
 TEST(FairLimits, ProducersThatWaitAreToldWhenItIsClosed) {
     for (bool const drains : {false, true}) {
         manual_loop loop;
