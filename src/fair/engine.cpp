@@ -509,8 +509,16 @@ void engine::settle(aftermath& after) noexcept {
 }
 
 void engine::read(stats& to) noexcept {
-    std::lock_guard const guard{lock()};
-    if (intake_.has_tasks()) collect(room_for_intake());
+    change(now(), [&](aftermath&) { fill_in(to); });
+}
+
+bool engine::is_finished() noexcept {
+    bool yes = false;
+    change(now(), [&](aftermath&) { yes = finished(); });
+    return yes;
+}
+
+void engine::fill_in(stats& to) const noexcept {
     auto const ended = [this](disposition how) { return ended_[static_cast<std::size_t>(how)]; };
     static_cast<counters&>(to) = counters_;
     to.dequeued = ended(disposition::delivered);

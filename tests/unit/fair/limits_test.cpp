@@ -571,6 +571,21 @@ TEST(FairDeadlines, ATaskThatIsLateWhenItsProducerIsLetInExpires) {
     EXPECT_EQ(*consumer.blocking_join(), 3);
 }
 
+TEST(FairDeadlines, WhoAsksForFiguresOrForTheEndFindsThemToo) {
+    timed s;
+    for (int i : {1, 2}) EXPECT_TRUE(s.queue.enqueue("a", i, s.in(i * 1ms)));
+    s.loop.pass(1ms + 1ns);
+    fair::stats const now = s.queue.stats();
+    EXPECT_EQ(now.expired, 1U);
+    EXPECT_EQ(now.queued, 1U);
+    EXPECT_EQ(s.told, (std::vector{report{disposition::expired, 1}}));
+    s.queue.close_drain();
+    EXPECT_FALSE(s.queue.is_finished());
+    s.loop.pass(1ms);
+    EXPECT_TRUE(s.queue.is_finished());
+    EXPECT_EQ(s.told.size(), 2U);
+}
+
 // --- counters --------------------------------------------------------------------------------
 
 TEST(FairStats, CountersAreExact) {

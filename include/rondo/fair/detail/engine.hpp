@@ -128,10 +128,7 @@ class engine : public wait_queue {
     // For the watch: whether a deadline is earlier, or there is none to wait for any more. If not,
     // the watch is told of the first that is.
     bool comes_before(time_point than) noexcept;
-    bool is_finished() noexcept {
-        std::lock_guard const guard{lock()};
-        return finished();
-    }
+    bool is_finished() noexcept;
     void read(stats& to) noexcept;
     // Those who were served the most of late, held.
     served_most hold_served_most() noexcept;
@@ -196,6 +193,7 @@ class engine : public wait_queue {
     void account(tenant& t, std::uint64_t cost) noexcept;
     void put_back(entry& e) noexcept;
     void return_all() noexcept;
+    void fill_in(stats& to) const noexcept;
 
     void finish(aftermath& after) noexcept;
     void settle(aftermath& after) noexcept;
