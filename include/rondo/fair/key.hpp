@@ -38,7 +38,8 @@ struct key_hash<std::tuple<Parts...>> {
 template <class A, class B>
 struct key_hash<std::pair<A, B>> {
     std::size_t operator()(std::pair<A, B> const& key) const noexcept {
-        return key_hash<std::tuple<A, B>>{}({key.first, key.second});
+        std::size_t const first = key_hash<std::size_t>::spread(key_hash<A>{}(key.first));
+        return key_hash<std::size_t>::spread(first * 31 + key_hash<B>{}(key.second));
     }
 };
 

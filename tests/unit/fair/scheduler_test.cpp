@@ -96,6 +96,35 @@ TEST(FairScheduler, AKeyIsAnIntegerAStringOrATupleOfThem) {
     EXPECT_EQ(by_pair.try_dequeue()->payload, 3);
 }
 
+// A part of a key that says how often it was copied.
+struct traced {
+    explicit traced(int& count) : copies(&count) {}
+    traced(traced const& other) : copies(other.copies) { ++*copies; }
+    traced& operator=(traced const&) = default;
+    bool operator==(traced const&) const = default;
+    int* copies;
+};
+
+}  // namespace
+
+template <>
+struct key_hash<traced> {
+    std::size_t operator()(traced const&) const noexcept { return 1; }
+};
+
+namespace {
+
+TEST(FairScheduler, HashingAPairCopiesNeitherPart) {
+    int copies = 0;
+    using pair = std::pair<traced, traced>;
+    using tuple = std::tuple<traced, traced>;
+    pair const both{traced{copies}, traced{copies}};
+    tuple const same{both};
+    copies = 0;
+    EXPECT_EQ(key_hash<pair>{}(both), key_hash<tuple>{}(same));
+    EXPECT_EQ(copies, 0);
+}
+
 TEST(FairScheduler, APayloadThatOnlyMovesIsNeitherLostNorKept) {
     census all;
     {
