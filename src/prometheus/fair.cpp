@@ -1,8 +1,12 @@
 #include "rondo/prometheus/fair.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace rondo::prometheus {
 
@@ -102,15 +106,19 @@ void add_tenants(page& to, reports const& all) {
     auto f = to.gauge(full("tenant_served_cost"),
                       "Cost delivered of late, by tenant; half of it counts after a minute.");
     for (fair_report const& r : all) {
-        double other = r.tenants.other;
+        std::vector<std::pair<std::string, double>> costs{{rest, r.tenants.other}};
         for (auto const& one : r.tenants.first) {
-            if (one.tenant == rest) {
-                other += one.cost;
+            std::string label = label_text(one.tenant);
+            auto const same =
+                std::ranges::find(costs, label, [](auto const& c) { return c.first; });
+            if (same != costs.end()) {
+                same->second += one.cost;
             } else {
-                f.add(one.cost, labels_of(r, "tenant", one.tenant));
+                costs.emplace_back(std::move(label), one.cost);
             }
         }
-        f.add(other, labels_of(r, "tenant", rest));
+        std::ranges::rotate(costs, costs.begin() + 1);  // the others are the last
+        for (auto& [label, cost] : costs) f.add(cost, labels_of(r, "tenant", std::move(label)));
     }
 }
 

@@ -4,6 +4,7 @@
 #include <prometheus/text_serializer.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <sstream>
@@ -26,8 +27,28 @@ constexpr double ns_per_second = 1e9;
 
 ClientMetric metric_with(labels with) {
     ClientMetric m;
-    for (auto& [name, value] : with) m.label.push_back({std::move(name), std::move(value)});
+    for (auto& [name, value] : with) {
+        m.label.push_back({std::move(name), label_text(std::move(value))});
+    }
     return m;
+}
+
+// How many bytes at the beginning are one character; 0 if they are none.
+std::size_t character(std::string_view text) noexcept {
+    auto const byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+    unsigned char const first = byte(0);
+    if (first < 0x80) return 1;
+    if (first < 0xc2 || first > 0xf4) return 0;  // 0xc0, 0xc1: longer than need be
+    std::size_t const length = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+    if (text.size() < length) return 0;
+    for (std::size_t i = 1; i < length; ++i) {
+        if ((byte(i) & 0xc0U) != 0x80) return 0;
+    }
+    unsigned char const second = byte(1);
+    bool const overlong = (first == 0xe0 && second < 0xa0) || (first == 0xf0 && second < 0x90);
+    bool const surrogate = first == 0xed && second > 0x9f;
+    bool const too_large = first == 0xf4 && second > 0x8f;
+    return overlong || surrogate || too_large ? 0 : length;
 }
 
 ClientMetric::Histogram buckets_of(histogram const& times) {
@@ -51,6 +72,29 @@ ClientMetric::Histogram buckets_of(histogram const& times) {
 }
 
 }  // namespace
+
+std::string label_text(std::string value) {
+    std::string_view rest{value};
+    while (!rest.empty()) {
+        std::size_t const length = character(rest);
+        if (length == 0) break;
+        rest.remove_prefix(length);
+    }
+    if (rest.empty()) return value;
+    std::string shown{value, 0, value.size() - rest.size()};
+    while (!rest.empty()) {
+        std::size_t const length = character(rest);
+        if (length == 0) {
+            auto const byte = static_cast<unsigned char>(rest.front());
+            shown += static_cast<char>(0xc0U | (byte >> 6U));
+            shown += static_cast<char>(0x80U | (byte & 0x3fU));
+        } else {
+            shown += rest.substr(0, length);
+        }
+        rest.remove_prefix(std::max<std::size_t>(length, 1));
+    }
+    return shown;
+}
 
 void page::family::add(double value, labels with) {
     ClientMetric m = metric_with(std::move(with));

@@ -12,7 +12,8 @@
 //                rondo_fair_tenant_served_cost{tenant="..."}: of those who were served the most of
 //                late, and tenant="other" for all the rest. They do not change once released.
 // Labels         scheduler="<name>" on all of them, if it has a name. A tenant is shown as its key
-//                is written, the parts of a tuple with / between them; one whose key is "other" is
+//                is written, the parts of a tuple with / between them. Tenants that look alike are
+//                counted together: ("a/b", "c") and ("a", "b/c"); one whose key is "other" is
 //                counted with the others.
 // Thread safety  as that of the scheduler.
 // Example        examples/prometheus/page.cpp
@@ -46,12 +47,8 @@ std::string label_of(Key key) {
 template <class... Parts>
 std::string label_of(std::tuple<Parts...> const& key) {
     std::string all;
-    std::apply(
-        [&all](Parts const&... part) {
-            ((all += all.empty() ? label_of(part) : "/" + label_of(part)), ...);
-        },
-        key);
-    return all;
+    std::apply([&all](Parts const&... part) { ((all += "/" + label_of(part)), ...); }, key);
+    return all.empty() ? all : all.substr(1);
 }
 template <class A, class B>
 std::string label_of(std::pair<A, B> const& key) {

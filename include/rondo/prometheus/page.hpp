@@ -7,7 +7,9 @@
 //
 // Families       are written in the order in which they were made, each once: to ask for one of the
 //                same name again gives the same one.
-// Text           label values are escaped; names, and help texts of one line, are the caller's.
+// Text           label values are escaped, and shown as label_text() says; names, and help texts of
+//                one line, are the caller's. No two of a family have the same labels: that too is
+//                the caller's.
 // Histograms     a bucket up to each power of two of nanoseconds from a microsecond to a minute,
 //                less one: there the finer buckets of ours end too, so that every count is exact.
 // Thread safety  none.
@@ -26,6 +28,10 @@
 namespace rondo::prometheus {
 
 using labels = std::vector<std::pair<std::string, std::string>>;
+
+// A scraper takes a page only if all of it is UTF-8: bytes that are not stand for the characters of
+// their numbers. Values that differ may look alike then.
+[[nodiscard]] std::string label_text(std::string value);
 
 class page {
   public:

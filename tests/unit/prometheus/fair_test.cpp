@@ -120,6 +120,30 @@ TEST(PrometheusFair, ATenantWhoseNameIsOtherIsCountedWithTheOthers) {
     EXPECT_TRUE(has_line(page, "rondo_fair_tenant_served_cost{tenant=\"other\"} 3"));
 }
 
+TEST(PrometheusFair, EmptyPartsOfAKeyAreShown) {
+    fair::scheduler<int, std::tuple<std::string, std::string>> q;
+    ASSERT_TRUE(q.enqueue({"", "x"}, 0));
+    ASSERT_TRUE(q.enqueue({"x", ""}, 0));
+    while (q.try_dequeue()) {
+    }
+    std::string const page = text({report(q)});
+    EXPECT_TRUE(has_line(page, "rondo_fair_tenant_served_cost{tenant=\"/x\"} 1")) << page;
+    EXPECT_TRUE(has_line(page, "rondo_fair_tenant_served_cost{tenant=\"x/\"} 1")) << page;
+}
+
+TEST(PrometheusFair, TenantsThatLookAlikeAreCountedTogether) {
+    fair::scheduler<int, std::pair<std::string, std::string>> q;
+    ASSERT_TRUE(q.enqueue({"a/b", "c"}, 0, {.cost = 2}));
+    ASSERT_TRUE(q.enqueue({"a", "b/c"}, 0, {.cost = 3}));
+    ASSERT_TRUE(q.enqueue({"\xe9", ""}, 0, {.cost = 4}));
+    ASSERT_TRUE(q.enqueue({"\xc3\xa9", ""}, 0, {.cost = 5}));
+    while (q.try_dequeue()) {
+    }
+    std::string const page = text({report(q)});
+    EXPECT_TRUE(has_line(page, "rondo_fair_tenant_served_cost{tenant=\"a/b/c\"} 5")) << page;
+    EXPECT_TRUE(has_line(page, "rondo_fair_tenant_served_cost{tenant=\"\xc3\xa9/\"} 9")) << page;
+}
+
 TEST(PrometheusFair, EveryFamilyIsDescribedAndNoOther) {
     manual_loop loop;
     queue q{small(loop)};
