@@ -20,6 +20,7 @@
 
 #include <cstdint>
 #include <expected>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -33,6 +34,9 @@ template <class T>
 class join_handle;
 
 namespace detail {
+
+template <class T>
+class unbegun;
 
 // A root whose end joiners wait for, in its own queue.
 class joined_root : public wait_queue, public root_base {
@@ -149,8 +153,7 @@ class [[nodiscard("destroying the handle detaches the task")]] join_handle {
     }
 
   private:
-    template <class U>
-    friend join_handle<U> spawn(executor& where, task<U> t, stop_token parent);
+    friend class detail::unbegun<T>;
     explicit join_handle(detail::root<T>& r) noexcept : root_(&r) {}
 
     detail::root<T>& joined() const noexcept {
@@ -161,15 +164,35 @@ class [[nodiscard("destroying the handle detaches the task")]] join_handle {
     detail::root<T>* root_;
 };
 
+namespace detail {
+
+// A task that has all that it needs, and does not run yet: for who begins several, or none. One
+// that is not begun is destroyed with it.
+template <class T>
+class unbegun {
+  public:
+    unbegun(executor& where, task<T> t, stop_token parent)
+        : root_(new root<T>{where, std::move(t), parent}) {}
+
+    join_handle<T> begin() noexcept {
+        root<T>* const begun = root_.release();
+        join_handle<T> handle{*begun};
+        begun->begin();
+        return handle;
+    }
+
+  private:
+    std::unique_ptr<root<T>> root_;
+};
+
+}  // namespace detail
+
 // The task runs on `where`. A parent token, if there is one, is followed until the task ends; its
 // source must live that long.
 template <class T>
 join_handle<T> spawn(executor& where, task<T> t, stop_token parent = {}) {
     static_assert(!std::is_reference_v<T>, "a spawned task returns a value or a pointer");
-    auto* const root = new detail::root<T>{where, std::move(t), parent};
-    join_handle<T> handle{*root};
-    root->begin();
-    return handle;
+    return detail::unbegun<T>{where, std::move(t), parent}.begin();
 }
 
 }  // namespace rondo

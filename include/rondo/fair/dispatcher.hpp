@@ -7,8 +7,10 @@
 //   co_await running.drain();
 //
 // Guarantee      at most `in_flight` tasks run at a time, and that many if they are there. Tasks
-//                are begun in the order in which the scheduler delivers them. Queued tasks whose
-//                deadline passes end then, also if nothing else happens.
+//                are begun in the order in which the scheduler delivers them if the executor has
+//                one thread; on several, two that are delivered at about the same time may begin in
+//                either order. Queued tasks whose deadline passes end then, also if nothing else
+//                happens.
 // Executor       any: a runtime, a pool, a loop, a simulated world. Deadlines are found by its
 //                timers, so the scheduler has the same clock: config::time is that of the world, or
 //                of the loop, and nothing where both have the steady clock.
@@ -50,11 +52,15 @@ class dispatcher {
         RONDO_ASSERT(in_flight > 0, "a dispatcher runs at least one task at a time");
         RONDO_ASSERT(have_one_clock(from, on),
                      "a scheduler has the clock of its dispatcher's executor");
+        // What can throw comes first: who runs then has a dispatcher to run for.
+        std::vector<rondo::detail::unbegun<void>> lanes;
+        lanes.reserve(in_flight + 1);
         lanes_.reserve(in_flight + 1);
         for (std::size_t i = 0; i < in_flight; ++i) {
-            lanes_.push_back(spawn(on, take_turns(), stop_.token()));
+            lanes.emplace_back(on, take_turns(), stop_.token());
         }
-        lanes_.push_back(spawn(on, watch_deadlines(), stop_.token()));
+        lanes.emplace_back(on, watch_deadlines(), stop_.token());
+        for (auto& lane : lanes) lanes_.push_back(lane.begin());
     }
     ~dispatcher() { RONDO_ASSERT(lanes_.empty(), "a dispatcher is drained before it goes"); }
     dispatcher(dispatcher const&) = delete;

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <cstdlib>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -17,6 +19,28 @@
 #include "rondo/core/this_task.hpp"
 #include "rondo/core/with_timeout.hpp"
 #include "support/manual_loop.hpp"
+#include "support/sanitized.hpp"
+
+#ifndef RONDO_TEST_SANITIZED
+
+namespace {
+
+constexpr long unlimited = -1;
+constinit thread_local long blocks_left = unlimited;  // before there is no memory
+
+}  // namespace
+
+void* operator new(std::size_t size) {
+    if (blocks_left == 0) throw std::bad_alloc{};
+    if (blocks_left != unlimited) --blocks_left;
+    void* const memory = std::malloc(size);
+    if (memory == nullptr) throw std::bad_alloc{};
+    return memory;
+}
+void operator delete(void* p) noexcept { std::free(p); }
+void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+
+#endif
 
 namespace rondo::fair {
 namespace {
@@ -158,6 +182,33 @@ TEST(FairDispatcher, ADeadlineThatPassesWhileAllAreBusyIsNoticedThen) {
     loop.advance(1ms);
     EXPECT_TRUE(ended.ended());
 }
+
+#ifndef RONDO_TEST_SANITIZED  // sanitizers have an operator new of their own
+
+TEST(FairDispatcher, OneForWhichThereIsNoMemoryLeavesNothingBehindThatRuns) {
+    manual_loop loop;
+    numbers q{on(loop)};
+    std::vector<int> done;
+    int failures = 0;
+    for (long blocks = 0; blocks < 60; ++blocks) {
+        try {
+            blocks_left = blocks;
+            runs d{q, loop, 3'000, note_in(done)};
+            blocks_left = unlimited;
+            FAIL() << "so few blocks are enough for so many lanes";
+        } catch (std::bad_alloc const&) {
+            ++failures;
+        }
+        blocks_left = unlimited;
+        EXPECT_TRUE(q.enqueue("a", 1));
+        loop.run_ready();
+        ASSERT_EQ(q.try_dequeue()->payload, 1) << blocks;
+    }
+    EXPECT_EQ(failures, 60);
+    EXPECT_TRUE(done.empty());
+}
+
+#endif
 
 TEST(FairDispatcher, AThreadMayDrainIt) {
     run_loop loop;
