@@ -1,6 +1,6 @@
 // The scheduler as producers and consumers see it: every form of its operations, hand-off, stop and
-// close. Limits and deadlines are in limits_test.cpp, shares in shares_test.cpp; what happens in
-// one instant is model-checked in tests/model/fair/scheduler_model_test.cpp.
+// close. Limits are in limits_test.cpp, deadlines in deadlines_test.cpp, shares in shares_test.cpp;
+// what happens in one instant is model-checked in tests/model/fair/scheduler_model_test.cpp.
 #include "rondo/fair/scheduler.hpp"
 
 #include <gtest/gtest.h>
