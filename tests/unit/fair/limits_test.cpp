@@ -14,6 +14,7 @@
 #include "rondo/core/this_task.hpp"
 #include "rondo/core/when_any.hpp"
 #include "rondo/fair/scheduler.hpp"
+#include "support/foreign.hpp"
 #include "support/manual_loop.hpp"
 
 namespace rondo::fair {
@@ -314,6 +315,30 @@ TEST(FairLimits, NobodyTakesThePlaceThatAProducerOfTheSameTenantWaitsFor) {
     EXPECT_EQ(refused.size(), 1U);
     EXPECT_EQ(q.try_dequeue()->payload, 2);
     q.close();
+}
+
+TEST(FairLimits, NobodyTakesThePlaceOfAProducerWhoseTenantsDoorIsOpenedNext) {
+    manual_loop loop;
+    auto c = room_for(10, 1, backpressure::wait);
+    c.time = &loop.timers();
+    noted s{c};
+    for (auto const* who : {"a", "b"}) {
+        EXPECT_TRUE(s.queue.enqueue(who, 1, {.deadline = loop.now() + 1ms}));
+    }
+    bool refused = false;
+    [](numbers& q, bool& was_refused) -> test::foreign {  // it resumes where it is let in
+        (void)co_await q.enqueue_wait("a", 2);
+        auto const hurries = q.enqueue("b", 3);
+        was_refused = !hurries;
+    }(s.queue, refused);
+    auto waits = spawn(loop, produce(s.queue, "b", 4));
+    loop.run_ready();
+    loop.pass(2ms);
+    EXPECT_EQ(s.queue.advance(loop.now()), 2U);
+    loop.run_ready();
+    EXPECT_TRUE(refused);
+    EXPECT_TRUE(waits.ended());
+    EXPECT_EQ(s.drain(), (std::vector{2, 4}));
 }
 
 TEST(FairLimits, AProducerIsLetInBeforeTheObserverHearsWhoMadeRoom) {
