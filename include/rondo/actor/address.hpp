@@ -4,22 +4,22 @@
 //   auto told = co_await account.tell(deposit{100});        // waits while the mailbox is full
 //   auto cents = co_await account.ask_for(balance{}, 1s);   // expected<int, ask_error>
 //
-// Guarantee      what is told is received once, and what one teller tells in its order; unless the
-//                actor fails, is stopped or goes first. An ask ends: with the answer, or with why
-//                there is none.
-// Full           tell() waits for room, in turns; try_tell() does not. Both give the message back
-//                when it cannot be delivered.
-// Ask            works for every message: one that has no reply is answered when it was received.
-//                `closed`: it was not delivered. `unanswered`: it was, and the actor failed or was
-//                stopped before it had answered. With `timed_out` and `stopped` it may still be
-//                received; the answer then goes nowhere.
-// Deadlock       two actors that ask each other at the same time wait for each other: an actor
-//                receives one message at a time. Tell, or set a limit.
+// Guarantee      a message that was told is received once, and those of one teller in the order in
+//                which it told them, unless the actor fails, is stopped or ends before that. An ask
+//                ends with the answer, or with the reason why there is none.
+// Full           tell() waits for room, first come, first served; try_tell() does not wait. Both
+//                give the message back when it cannot be delivered.
+// Ask            works for every message: one without a reply is answered when it was received.
+//                `closed`: the message was not delivered. `unanswered`: it was delivered, and the
+//                actor failed or was stopped before it had answered. After `timed_out` and
+//                `stopped` it may still be received; the answer is then dropped.
+// Deadlock       two actors that ask each other at the same time wait for each other, because an
+//                actor receives one message at a time. Tell instead, or set a time limit.
 // Thread safety  an address may be used by many threads at once, and copied.
-// Lifetime       an address does not keep its actor alive, nor does the actor end for want of
-//                addresses: its handle decides. An ask holds what it needs of the address.
-// Allocation     tell: none but the mailbox's blocks, which are recycled. ask: a recycled channel
-//                and frame.
+// Lifetime       an address does not keep its actor alive, and the actor does not end when the last
+//                address is gone: its handle decides. An ask holds what it needs of the address.
+// Allocation     tell: only the mailbox's blocks, which are recycled. ask: a recycled channel and
+//                frame.
 #pragma once
 
 #include <cstddef>
@@ -153,7 +153,7 @@ class address : mpsc::sender<detail::any_letter<Ms...>> {
     told<M> blocking_tell_for(M message, clock::duration d, stop_token t = {}) const {
         return blocking_wait(telling(message), {d, t});
     }
-    // If there is room now, and nobody waits for it.
+    // Succeeds if there is room now, and nobody waits for it.
     template <detail::one_of<Ms...> M>
     told<M> try_tell(M message) const {
         tell_op<M> op = telling(message);
@@ -198,7 +198,7 @@ class address : mpsc::sender<detail::any_letter<Ms...>> {
         return unwrapped<M>(rx.blocking_recv_until(d, t));
     }
 
-    // Whether the actor has ended, or accepts nothing more; and waiting for that.
+    // Whether the actor has ended or accepts nothing more, and how to wait for that.
     using mailbox::blocking_closed;
     using mailbox::blocking_closed_for;
     using mailbox::blocking_closed_until;
@@ -207,11 +207,11 @@ class address : mpsc::sender<detail::any_letter<Ms...>> {
     using mailbox::closed_until;
     using mailbox::is_closed;
 
-    // How many messages it has room for now, and when its mailbox is empty.
+    // How many messages the mailbox has room for now, and how many when it is empty.
     using mailbox::capacity;
     using mailbox::max_capacity;
 
-    // The same actor.
+    // Whether both are addresses of the same actor.
     friend bool operator==(address const& a, address const& b) noexcept {
         return a.same_channel(b);
     }

@@ -12,9 +12,9 @@
 //       int cents_ = 0;
 //   };
 //
-// Guarantee      an actor has a receive() for each message that it accepts, which takes it by value
-//                and gives its reply, or a task of it: checked at compile time.
-// Requirements   messages and replies move without throwing: so they are never lost on the way.
+// Guarantee      an actor has a receive() for each message that it accepts, which takes the message
+//                by value and returns its reply, or a task of the reply; checked at compile time.
+// Requirements   messages and replies move without throwing, so none is lost on the way.
 #pragma once
 
 #include <concepts>
@@ -53,7 +53,7 @@ inline constexpr int times_in = (int{std::same_as<M, Ms>} + ...);
 
 }  // namespace detail
 
-// What a message is answered with; void if it says nothing.
+// The type that a message is answered with; void if the message has no `reply`.
 template <class M>
 using reply_of = detail::reply_type<M>::type;
 
@@ -68,7 +68,7 @@ struct messages {
     static_assert((detail::movable_value<reply_of<Ms>> && ...), "a reply moves without throwing");
 };
 
-// A has a receive() for M, plain or a coroutine.
+// A has a receive() for M: a plain function or a coroutine.
 template <class A, class M>
 concept receives = requires(A& a, M m) {
     requires std::same_as<decltype(a.receive(std::move(m))), reply_of<M>> ||

@@ -1,4 +1,4 @@
-// restarts.hpp: how often an actor that fails is begun again, and how soon.
+// restarts.hpp: how often an actor that fails is restarted, and how soon.
 #pragma once
 
 #include <chrono>
@@ -9,13 +9,13 @@
 
 namespace rondo::actor {
 
-// By default never: the first failure is the end.
+// By default an actor is never restarted: the first failure ends it.
 struct restarts {
-    // So many in any span of `within`; with the next failure in it the actor gives up.
+    // At most this many in any span of `within`; with the next failure in it the actor gives up.
     unsigned at_most = 0;
     clock::duration within = std::chrono::minutes{1};
-    // Before the first restart in that span; before each further one twice as long as before the
-    // last, up to the longest.
+    // Before the first restart in that span. Before each further one it is twice as long as before
+    // the last, up to `longest_delay`.
     clock::duration delay{0};
     clock::duration longest_delay = std::chrono::seconds{30};
 };
@@ -27,7 +27,7 @@ class restart_limit {
   public:
     explicit restart_limit(restarts allowed) noexcept : allowed_(allowed) {}
 
-    // After how long to begin again after a failure at this moment; nothing: give up.
+    // The delay before the restart after a failure at this moment; nothing: give up.
     std::optional<clock::duration> next(time_point now);
 
   private:

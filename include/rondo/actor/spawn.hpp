@@ -1,4 +1,4 @@
-// spawn.hpp: begin an actor: a task that receives the messages of one mailbox, one at a time.
+// spawn.hpp: starts an actor: a task that receives the messages of one mailbox, one at a time.
 //
 //   auto [account, life] = actor::spawn<account_actor>(pool);
 //   (void)co_await account.tell(deposit{100});
@@ -6,19 +6,22 @@
 //   actor::ended const end = *co_await life.join();         // end.received == 1
 //
 // Guarantee      receive() is called for one message after the other, in the order in which they
-//                were told, never two at once; also when it is a coroutine that waits. All of an
-//                actor, its construction and destruction too, happens on its executor.
-// Failure        an exception that leaves receive(), or the making of the actor, ends this actor
-//                object and no other. The message is lost, and who asked hears `unanswered`. By
-//                `restarts` a new object is made, which goes on with the same mailbox; or the
-//                actor gives up: the mailbox is closed, and what is in it is destroyed. Each
-//                failure goes to options::failed, or else to executor::unobserved().
+//                were told, never for two at once, even if it is a coroutine that waits.
+//                Everything that an actor does happens on its executor, including its construction
+//                and destruction.
+// Failure        an exception that leaves receive(), or the construction of the actor, ends this
+//                actor object and no other. The message is lost, and an asker gets `unanswered`. If
+//                `restarts` allows it, a new object is made, which continues with the same mailbox.
+//                Otherwise the actor gives up: the mailbox is closed, and what is in it is
+//                destroyed. Each failure goes to options::failed if that is set, otherwise to
+//                executor::unobserved().
 // Drain          accepts nothing more, receives what was told before, then ends.
-// Stop           ends the actor at its next wait, also in the middle of a message, like every task;
-//                what is in the mailbox is destroyed, and those who asked hear `unanswered`.
+// Stop           ends the actor at its next wait, even in the middle of a message, like every task;
+//                what is in the mailbox is destroyed, and askers get `unanswered`.
 // Handle         destroying it drains the actor and lets it run to its end unobserved.
 // Bounds         the mailbox has room for options::mailbox messages; tellers wait.
-// Thread safety  every member of a handle but moves may be called concurrently; one joins.
+// Thread safety  every member of a handle except moves may be called concurrently, but only one
+//                caller joins.
 // Lifetime       the executor outlives the actor and its handle.
 // Example        examples/actor/bank.cpp
 #pragma once
@@ -55,14 +58,14 @@ struct options {
     actor::restarts restarts{};
     // Called on the actor's executor; must not throw.
     std::function<void(std::exception_ptr, after_failure)> failed{};
-    // With whom it begins again, as a supervisor has it.
+    // The actors that are restarted together with it; set by a supervisor.
     std::shared_ptr<detail::shared_fate> fate{};
 };
 
-// How an actor ended that was not stopped.
+// How an actor ended, if it was not stopped.
 struct ended {
     std::exception_ptr failure;  // null: it was drained
-    std::uint64_t received = 0;  // messages, those that failed too
+    std::uint64_t received = 0;  // messages, including those that failed
     unsigned restarts = 0;
 };
 
@@ -75,7 +78,7 @@ struct progress {
 
 namespace detail {
 
-// What the actor has in common with its handle while it lives.
+// What the actor shares with its handle while it lives.
 class inbox_base {
   public:
     virtual ~inbox_base() = default;
@@ -115,7 +118,7 @@ class life {
           make_(std::move(make)),
           options_(std::move(chosen)) {}
 
-    // What is spawned.
+    // The task that is spawned.
     static task<ended> lead(life it) {
         environment const& here = co_await this_environment();
         restart_limit limit{it.options_.restarts};
@@ -161,7 +164,8 @@ class life {
         }
     }
 
-    // True: another of its generation has failed. What it was receiving is lost, as with a stop.
+    // True: another actor of its generation has failed. The message that this one was receiving is
+    // lost, as with a stop.
     task<bool> receive_until_replaced(cancellation_token generation) {
         auto bounded = generation.run_until_cancelled(receive_all());
         auto const received = co_await std::move(bounded);
@@ -217,13 +221,13 @@ class [[nodiscard("destroying the handle drains the actor")]] handle {
     }
     void request_stop() noexcept { running_.request_stop(); }
     bool has_ended() const noexcept { return running_.ended(); }
-    // Nothing when it has ended; join() says more then.
+    // Nothing once it has ended; join() then says more.
     std::optional<actor::progress> progress() const noexcept {
         if (auto const in = inbox_.lock()) return in->so_far();
         return std::nullopt;
     }
 
-    // Waits for the end. The error `stopped`: the actor was stopped, or this wait.
+    // Waits for the end. The error `stopped`: either the actor or this wait was stopped.
     wait<join_op> join() noexcept { return running_.join(); }
     bounded_wait<join_op> join(stop_token t) noexcept { return running_.join(t); }
     bounded_wait<join_op> join_until(time_point d, stop_token t = {}) noexcept {
@@ -242,9 +246,9 @@ struct spawned {
     handle life;
 };
 
-// Begins an actor on `where`, never inside spawn(). make() gives the object, or make(address) if it
-// wants to know its own; it is called again for each restart. The parent token, if there is one, is
-// followed as by every spawned task.
+// Starts an actor on `where`; nothing of it runs inside spawn(). make() returns the object, or
+// make(address) if the object needs its own address; it is called again for each restart. The actor
+// follows the parent token, if there is one, like every spawned task.
 template <behaviour A, class Make>
 spawned<A> spawn(executor& where, Make make, options chosen = {}, stop_token parent = {}) {
     auto ends = mpsc::channel<typename address_of<A>::any_letter>(chosen.mailbox);

@@ -1,4 +1,4 @@
-// supervisor.hpp: actors that belong together: begun, watched and ended as one.
+// supervisor.hpp: actors that belong together: started, watched and ended as one.
 //
 //   actor::supervisor shop{pool, actor::when_one_gives_up::stop_all};
 //   auto till = shop.start<till_actor>("till", {.restarts = {.at_most = 3}});
@@ -7,17 +7,19 @@
 //   shop.drain();
 //   for (actor::obituary const& o : co_await shop.join()) log(o.name, o.why);
 //
-// Guarantee      an actor that fails is begun again as its own `restarts` say, and the others do
-//                not notice; or all are begun again with it, with new objects and the mailboxes
-//                they have, at once and whatever their own `restarts` say. A message that one of
-//                them was receiving is lost, and who asked hears `unanswered`.
-//                When one gives up, the others go on, or all are stopped: as chosen.
-// Drain, stop    of all actors, in the order in which they were started; one that is started
-//                afterwards is drained or stopped at once.
-// Join           ends when no actor is left, and says how each ended, in the order of their start;
-//                until then the supervisor remembers each. A join that is stopped loses nothing:
-//                the next one goes on. All must have ended before the supervisor is destroyed.
-// Thread safety  every member but the destructor may be called concurrently; one joins.
+// Guarantee      an actor that fails is restarted as its own `restarts` say, and the others do not
+//                notice. With all_begin_again the others are restarted with it, at once and
+//                whatever their own `restarts` say, with new objects and their old mailboxes. A
+//                message that one of them was receiving is lost, and an asker gets `unanswered`.
+//                When one gives up, the others go on, or all are stopped, as chosen.
+// Drain, stop    apply to all actors, in the order in which they were started; an actor that is
+//                started afterwards is drained or stopped at once.
+// Join           ends when no actor is left, and says how each ended, in the order in which they
+//                were started; until then the supervisor remembers each of them. A join that is
+//                stopped loses nothing: the next join continues. All actors must have ended before
+//                the supervisor is destroyed.
+// Thread safety  every member except the destructor may be called concurrently, but only one caller
+//                joins.
 // Lifetime       the executor outlives the supervisor. An actor may start others in its supervisor.
 // Example        examples/actor/night_shift.cpp
 #pragma once
@@ -54,10 +56,10 @@ char const* describe(end_of_life why) noexcept;
 struct obituary {
     std::string name;
     end_of_life why;
-    std::exception_ptr failure;  // of one that gave up
+    std::exception_ptr failure;  // if it gave up
 };
 
-// How one of them is.
+// How one of the actors is doing.
 struct report {
     std::string name;
     std::optional<actor::progress> progress;  // nothing: it has ended
@@ -99,7 +101,7 @@ class supervisor {
     struct child {
         std::string name;
         handle life;
-        std::optional<obituary> end{};  // once it was joined
+        std::optional<obituary> end{};  // set once it was joined
 
         void bury(std::expected<ended, wait_error> const& how);
     };
@@ -108,7 +110,7 @@ class supervisor {
     void watch_failures(options& chosen);
     void add(std::string name, handle life);
     child_ptr nth(std::size_t n) const noexcept;
-    // The first that was not joined yet.
+    // The first that has not been joined yet.
     child_ptr next_to_join() const noexcept;
     std::vector<obituary> take_obituaries();
 

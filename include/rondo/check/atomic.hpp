@@ -1,13 +1,13 @@
 // atomic.hpp: std::atomic's interface over the checker's memory model.
 //
-// Guarantee      inside an execution a load may return any value that the memory model allows, each
-//                one in some execution of the search: not only the newest. The model is in
-//                docs/check.md; its limits are that modification order follows execution order and
-//                that no load reads a store executed after it.
+// Guarantee      inside an execution a load may return any value that the memory model allows, not
+//                only the newest; the search covers each of them in some execution. docs/check.md
+//                describes the model. Its limits: modification order follows execution order, and
+//                no load reads a store that is executed after it.
 // Errors         using the object after its destruction, or in a thread that does not see its
 //                construction, ends the execution with a report. So does destroying it while
 //                another thread's access is not ordered before the destruction.
-// Outside        an execution it is a plain variable for one thread.
+// Outside        an execution it is a plain variable, for one thread.
 // Not offered    fences, wait/notify (see futex.hpp), conversion operators, is_lock_free.
 
 #pragma once

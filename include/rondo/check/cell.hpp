@@ -1,13 +1,13 @@
 // cell.hpp: plain data, watched for races.
 //
-// Guarantee      a read and a write, or two writes, of different threads with no happens-before
-//                between them end the execution with a report that names both threads; in every
-//                explored execution, whichever of the two came first. Construction and destruction
-//                count as writes.
-// Scheduling     accesses are not scheduling points: races are found by vector clocks, so nothing
-//                is gained by interleaving them.
-// Limits         what is checked is the call: a reference kept from read() or write() and used
-//                later is not seen.
+// Guarantee      a read and a write, or two writes, by different threads with no happens-before
+//                between them end the execution with a report that names both threads. This holds
+//                in every explored execution, whichever of the two comes first. Construction and
+//                destruction count as writes.
+// Scheduling     accesses are not scheduling points: races are found by vector clocks, so
+//                interleaving accesses would gain nothing.
+// Limits         only the calls are checked: a reference that is kept from read() or write() and
+//                used later is not seen.
 
 #pragma once
 
@@ -51,7 +51,7 @@ class cell {
         return value_;
     }
 
-    // Operators have no place for a source location: traces do not tell where these were called.
+    // Operators cannot take a source location, so traces do not say where these were called.
     operator T const&() const noexcept { return read(where{}); }
     T const* operator->() const noexcept { return &read(where{}); }
 

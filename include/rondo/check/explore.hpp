@@ -1,18 +1,18 @@
-// explore.hpp: runs a scenario in every way that its threads may interleave.
+// explore.hpp: runs a scenario in every way in which its threads may interleave.
 //
 // A scenario is a function that builds its objects, starts check::threads, joins them and states
 // what must hold with RONDO_CHECK_EXPECT. explore() runs it again and again: depth first over all
 // schedules with at most `preemptions` preemptions and all values that loads may return, or at
 // random (PCT). It stops at the first failure, with a schedule that replay() repeats.
 //
-// Determinism    same scenario and options, same executions in the same order. A scenario that
-//                looks at the clock, at random numbers or at state kept from the previous
-//                execution is reported as failure::nondeterminism when that shows.
-// Memory         inside an execution operator new serves from an arena: what is not deleted when
+// Determinism    the same scenario and options give the same executions in the same order. A
+//                scenario that depends on the clock, on random numbers or on state kept from the
+//                previous execution is reported as failure::nondeterminism when that shows.
+// Memory         inside an execution operator new allocates from an arena: what is not deleted when
 //                the scenario returns is a leak; what is deleted stays quarantined until then. What
-//                must outlive the execution (a set of outcomes, a gtest failure) is allocated
-//                under an untracked_memory guard.
-// Thread safety  explore() and replay() may be called from any OS thread, one runs at a time.
+//                must outlive the execution (a set of outcomes, a gtest failure) has to be
+//                allocated under an untracked_memory guard.
+// Thread safety  explore() and replay() may be called from any OS thread; one runs at a time.
 // Environment    RONDO_SCHEDULE=<schedule> makes explore() replay that schedule, with a trace on
 //                standard error.
 // Example        examples/check/check_your_own_lock.cpp
@@ -36,27 +36,27 @@ struct options {
     int preemptions = 2;  // negative: unbounded; only dfs uses it
     search mode = search::dfs;
     std::uint64_t seed = 1;  // pct
-    int pct_depth = 3;       // pct: the number of ordering constraints of the bug looked for
+    int pct_depth = 3;       // pct: how many ordering constraints a bug may need
     std::uint64_t max_executions = 1'000'000;
-    unsigned max_steps = 10'000;     // of one execution; more is a livelock
-    bool spurious_wakeups = true;    // one futex_wait() of an execution may return without a wake
-    unsigned spurious_failures = 1;  // so many weak compare-exchanges of an execution may fail
+    unsigned max_steps = 10'000;     // in one execution; more is a livelock
+    bool spurious_wakeups = true;    // one futex_wait() in an execution may return without a wake
+    unsigned spurious_failures = 1;  // weak compare-exchanges that may fail in an execution
 };
 
 enum class failure : std::uint8_t {
     none,
     assertion,          // RONDO_CHECK_EXPECT, expect() or fail()
-    race,               // plain accesses, or a life's begin or end, with no happens-before
+    race,               // accesses, or construction or destruction, with no happens-before
     deadlock,           // every thread waits: a cycle of locks, or a lost wake-up
-    leak,               // memory or objects left when the scenario returned
-    use_after_destroy,  // an operation on an object that is no more
+    leak,               // memory or objects are left when the scenario returns
+    use_after_destroy,  // an operation on an object that has been destroyed
     double_free,
     livelock,        // max_steps exceeded
-    exception,       // left a thread's callable or the scenario, or met a noexcept
-    misuse,          // the rules of this library: unlock by a stranger, a thread not joined, ...
+    exception,       // left a thread's callable, the scenario, or a noexcept function
+    misuse,          // of this library: unlock by another thread, a thread not joined, ...
     nondeterminism,  // the same schedule led elsewhere
     limit,           // too many threads, too much memory
-    bad_schedule,    // the string given to replay() is not one
+    bad_schedule,    // the string given to replay() is not a schedule
 };
 
 char const* to_string(failure kind) noexcept;

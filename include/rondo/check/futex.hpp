@@ -1,16 +1,16 @@
-// futex.hpp: waiting on the value of a word, as the kernel offers it, and telling that one spins.
+// futex.hpp: waiting on the value of a word, as the kernel offers it, and a pause for spin loops.
 //
-// futex_wait         compares with the newest value in modification order and blocks if equal, both
-//                    in one step. A thread that returns from it, for whatever reason, can no longer
-//                    read stores of this word that were older at that moment. It orders nothing
-//                    else: synchronise through the word itself.
-// futex_wait_until   may also return false at any moment. The deadline's value is not looked at:
-//                    the model has no time, and a wait that can time out can do so now.
-// futex_wake         takes an address only, and never looks at what is there: waking a word that
-//                    was destroyed in the meantime is allowed, as in the kernel. Which waiters are
+// futex_wait         compares with the newest value in modification order and blocks if it is
+//                    equal, both in one step. After it returns, for whatever reason, the thread can
+//                    no longer read stores to this word that were overwritten at that moment. It
+//                    orders nothing else: synchronise through the word itself.
+// futex_wait_until   may also return false at any moment. The deadline is ignored: the model has no
+//                    time, and a wait that can time out can do so now.
+// futex_wake         uses only the address, and never reads what is there: waking a word that was
+//                    destroyed in the meantime is allowed, as in the kernel. Which waiters are
 //                    woken, if not all, is a branch of the search.
-// spin_pause         the thread is not scheduled again before another one has taken a step, if any
-//                    can; and later loads do not read what had already been overwritten. A loop
+// spin_pause         the thread is not scheduled again until another thread has taken a step, if
+//                    one can; and later loads do not read what had already been overwritten. A loop
 //                    that waits for a store without it never ends in some execution: a livelock.
 
 #pragma once

@@ -1,11 +1,11 @@
-// mutex.hpp: a mutex the scheduler knows, for code that is checked above its locks.
+// mutex.hpp: a mutex that the checker schedules, for code that takes its locks as given.
 //
 // Guarantee      what happens before unlock() happens before the return of the lock() that follows.
-//                A thread whose lock() must wait is not scheduled, and switching away from it costs
-//                no preemption.
+//                A thread whose lock() has to wait is not scheduled, and switching away from it
+//                does not count as a preemption.
 // Errors         lock() by the owner, unlock() by another thread, destruction while held.
-// Fairness       none: any of the waiting threads may be next, each in some execution.
-// try_lock()     fails only if the mutex is held; std::mutex may also fail without reason.
+// Fairness       none: any of the waiting threads may be next, each of them in some execution.
+// try_lock()     fails only if the mutex is held; that of std::mutex may also fail spuriously.
 
 #pragma once
 

@@ -1,7 +1,7 @@
-// policy.hpp: the two worlds that one lock can be written for.
+// policy.hpp: code that is written once, and runs for real or under the checker.
 //
 // A class template that takes its atomics, mutexes and waiting from a policy parameter runs for
-// real with std_policy and is explored with policy:
+// real with std_policy, and can be explored with policy:
 //
 //     template <class Policy>
 //     class my_lock { typename Policy::template atomic<std::uint32_t> state_{0}; ... };
@@ -56,7 +56,7 @@ struct policy {
     }
 };
 
-// A cell that nobody watches.
+// A cell that is not watched for races.
 template <class T>
 class plain_cell {
   public:

@@ -1,12 +1,12 @@
 // thread.hpp: threads of an execution, and storage that belongs to one of them.
 //
-// Guarantee      the start of the callable happens after the constructor's call, the return of
-//                join() after the callable's end.
-// Limits         max_threads in one execution, the scenario included; ids are not reused.
+// Guarantee      the constructor's call happens before the start of the callable, and the end of
+//                the callable happens before the return of join().
+// Limits         max_threads in one execution, including the scenario; ids are not reused.
 // Errors         destruction of a thread that was not joined, a second join, an exception that
 //                leaves the callable.
-// Implementation threads are fibers of one OS thread: thread_local variables are shared by all of
-//                them, and so checked code uses thread_storage<T>() instead.
+// Implementation threads are fibers of one OS thread, so they share thread_local variables. Checked
+//                code uses thread_storage<T>() instead.
 
 #pragma once
 
@@ -70,11 +70,11 @@ class thread {
     unsigned id_ = none;
 };
 
-// 0 is the scenario, then in order of creation. 0 outside an execution.
+// 0 is the scenario; threads follow in order of creation. 0 outside an execution.
 inline unsigned thread_id() noexcept { return detail::this_thread(); }
 
 // The calling thread's own T, value-initialised on first use in this execution and destroyed when
-// the thread ends. Outside an execution: a thread_local.
+// the thread ends. Outside an execution it is a thread_local.
 template <class T>
 T& thread_storage() {
     if (!detail::running()) {
