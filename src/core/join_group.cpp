@@ -2,7 +2,7 @@
 //
 //      place     -> place     by             on thread    then
 //  J1  outside   -> running   add()          spawner's    it is posted
-//  J2  running   -> asked     stop_all()     any          it is asked to stop, without the lock
+//  J2  running   -> asked     stop_before()  any          it is asked to stop, without the lock
 //  J3  running,  -> ended     ended()        its own      the first in line is granted it
 //      asked
 //  J4  ended     -> granted   grant          any          it is the joiner's, if that may take it
@@ -26,6 +26,7 @@
 #include "rondo/core/detail/join_group.hpp"
 
 #include <cstdint>
+#include <limits>
 #include <mutex>
 
 namespace rondo::detail {
@@ -170,16 +171,20 @@ std::uint64_t join_group::next_number() noexcept {
     return next_number_;
 }
 
-void join_group::stop_all() noexcept {
-    // What a stop does may be to spawn others, which nobody has asked to stop.
-    std::uint64_t const first_that_came_later = next_number();
+void join_group::stop_all() noexcept { stop_before(next_number()); }
+
+void join_group::stop_for_good() noexcept {
+    stop_before(std::numeric_limits<std::uint64_t>::max());
+}
+
+void join_group::stop_before(std::uint64_t number) noexcept {
     for (;;) {
         join_member* m = nullptr;
         {
             std::lock_guard const guard{lock()};
             m = running_.front();
-            if (m == nullptr || m->number_ >= first_that_came_later) return;  // I6
-            move(*m, place::asked);                                           // J2
+            if (m == nullptr || m->number_ >= number) return;  // I6
+            move(*m, place::asked);                            // J2
             m->hold();
         }
         m->request_stop();  // I4

@@ -15,9 +15,9 @@
 //                wait when somebody else joins the last one, and not before: whoever has come
 //                first may still leave it to them (see Cancellation).
 // Stop           stop_all() asks the tasks that are in the set now; they are joined as usual.
-//                shutdown() asks those and waits until none runs; results that are there then
-//                are dropped.
-// Destruction    asks all tasks to stop and does not wait for them: they unwind on their
+//                shutdown() asks them and those that they spawn meanwhile, and waits until none
+//                runs; results that are there then are dropped.
+// Destruction    asks the same tasks to stop and does not wait for them: they unwind on their
 //                executors. To wait, co_await shutdown() first. Nobody waits in a set that goes.
 // Exceptions     of a task that is not joined go to executor::unobserved(), when the task is
 //                detached, shut down, or its set is gone.
@@ -96,7 +96,7 @@ class shutdown_op : public group_op {
     explicit shutdown_op(join_group& g) noexcept : group_op(g, wish::silence) {}
 
     bool ready() noexcept {
-        group().stop_all();
+        group().stop_for_good();
         return group().try_grant(*this);
     }
     void take() noexcept { group().drop_ended(); }
@@ -115,7 +115,7 @@ class join_set {
     explicit join_set(executor& where) : where_(where), group_(new detail::join_group) {}
     ~join_set() {
         RONDO_ASSERT(!group_->awaited(), "a join_set is destroyed after everyone has left it");
-        stop_all();
+        group_->stop_for_good();
         detach_all();
         group_->let_go();
     }

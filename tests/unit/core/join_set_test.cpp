@@ -244,6 +244,15 @@ TEST_F(JoinSet, BoundedJoinsSayWhyTheyEnded) {
 
 task<void> shut_down(join_set<int>& set) { co_await set.shutdown(); }
 
+TEST_F(JoinSet, ShutdownStopsWhatIsSpawnedMeanwhileToo) {
+    set.spawn(leave_it_to_another(set, gate));
+    loop.run_ready();
+    auto ended = spawn(loop, shut_down(set));
+    loop.run_ready();
+    EXPECT_TRUE(ended.try_join().has_value());
+    EXPECT_TRUE(set.empty());
+}
+
 task<int> clean_up(permits& p) {
     auto const got = co_await shield(wait_and_answer(p, 0));
     co_return got;

@@ -82,7 +82,10 @@ class join_group final : public wait_queue, public recycled {
 
     // Before the member begins.
     void add(join_member& m) noexcept;
+    // Asks those who are there now to stop. (What a stop does may be to spawn others.)
     void stop_all() noexcept;
+    // The same, and those who come meanwhile.
+    void stop_for_good() noexcept;
     void detach_all() noexcept;
 
     // Grants it now if it can.
@@ -103,6 +106,7 @@ class join_group final : public wait_queue, public recycled {
 
     void ended(join_member& m) noexcept;
     std::uint64_t next_number() noexcept;
+    void stop_before(std::uint64_t number) noexcept;
     bool grant(waiter& first) noexcept override;
     bool grant_next(group_op& op) noexcept;
     void move(join_member& m, place to) noexcept;
