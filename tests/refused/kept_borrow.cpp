@@ -38,6 +38,8 @@ void refused_ones(run_loop& loop, runtime& threads) {
     (void)spawn(loop, borrow(watch::channel(1U).receiver));                       // refused
     (void)threads.block_on(borrow(watch::channel(1.0).receiver));                 // refused
     asio::run(borrow(watch::channel(1.0F).receiver))(boost::asio::detached);      // refused
+    auto job = [rx = watch::channel(true).receiver] { return rx.borrow(); };
+    (void)threads.spawn_blocking(std::move(job));  // refused
 }
 
 }  // namespace rondo

@@ -26,6 +26,7 @@
 #include <utility>
 #include <variant>
 
+#include "rondo/core/detail/result_slot.hpp"
 #include "rondo/core/wait.hpp"
 #include "rondo/exec/detail/pool_job.hpp"
 
@@ -50,7 +51,12 @@ class result_state : public wait_queue {
     static_assert(!std::is_reference_v<T>, "a job returns a value: wrap a reference");
 
   public:
-    result_state() = default;
+    // (Asserted here, where the compiler says it once and goes on.)
+    result_state() noexcept {
+        static_assert(!turn_bound<T>,
+                      "this result holds a lock, and would hold it while others run: let the job "
+                      "return what is needed of it");
+    }
 
     bool ended() noexcept {
         std::lock_guard const guard{lock()};

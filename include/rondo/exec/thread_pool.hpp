@@ -170,7 +170,8 @@ class thread_pool final : public executor {
 
     // Drops what has not started, waits for what has, and says how many were dropped. Their
     // results complete with job_error::dropped. Everything is refused from then on. Posted jobs
-    // run. Not in a job, nor in the destructor of one that is dropped.
+    // run. Not in a job, nor in what it ends: the destructor of a job that is dropped, or whoever
+    // is resumed without an executor because one was.
     std::size_t stop_now() noexcept;
 
     std::size_t workers() const noexcept { return threads_.size(); }
