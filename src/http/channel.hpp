@@ -99,9 +99,11 @@ class channel : public watched {
     std::optional<std::expected<std::string_view, failure>> try_read_body();
     bool body_ended() const noexcept { return in_ended_; }
     std::uint64_t body_received() const noexcept { return in_received_; }
-    // Whether something was read that comes behind it.
+    // Whether something was read that comes behind it, and is more than the end of a line (which
+    // some clients send behind a body; RFC 9112, 2.2).
     bool body_is_followed() const noexcept {
-        return in_ended_ && in_.size() > (piece_in_ == &in_ ? given_ : 0);
+        std::string_view const behind = in_.data().substr(piece_in_ == &in_ ? given_ : 0);
+        return in_ended_ && behind.find_first_not_of("\r\n") != std::string_view::npos;
     }
     // The last piece is done with.
     void leave_body() noexcept;

@@ -183,7 +183,7 @@ void add_request_fields(request_text& to, request_head const& from, hop const& h
     to.add("host", from.host);
     for (field const& f : from.fields) {
         if (is_one_of(f.name, replaced) || hops.has(f.name)) continue;
-        if (!may_forward || !same_token(f.name, "max-forwards")) to.pass_on(f);
+        if (!may_forward || !same_variable(f.name, "max-forwards")) to.pass_on(f);
     }
     if (may_forward) to.add("max-forwards", *may_forward - 1);
     if (asks_for_tunnel(from)) {

@@ -20,12 +20,11 @@ constexpr std::size_t first_read = std::size_t{4} * 1024;
 constexpr int most_interim = 16;  // 1xx before a response
 
 // Whether it is for want of something on this side that no connection can be made: descriptors,
-// memory, ports.
+// memory. (Not ports: the same code says that a backend's address cannot be used from here.)
 bool lacks_means(boost::system::error_code e) noexcept {
     namespace errc = boost::system::errc;
     return e == errc::too_many_files_open || e == errc::too_many_files_open_in_system ||
-           e == errc::no_buffer_space || e == errc::not_enough_memory ||
-           e == errc::address_not_available;
+           e == errc::no_buffer_space || e == errc::not_enough_memory;
 }
 
 }  // namespace

@@ -73,7 +73,7 @@ TEST(ServerOverTls, StopsThoughSomebodyHasNotBegunTheHandshake) {
 
 // What a client reads with pauses, each of which is short, is not cut however long it takes.
 TEST(ServerOverTls, HasTheTimeOfAWriteForEachStepAndNotForAPiece) {
-    constexpr clock::duration patience = 1s;
+    constexpr clock::duration patience = 2s;
     std::string const much(std::size_t{64} << 20, 'm');
     served s{[&much](exchange* x) -> task<void> {
                  return [](exchange* on, std::string const* body) -> task<void> {
