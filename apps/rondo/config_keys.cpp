@@ -29,7 +29,7 @@ constexpr auto table = std::to_array<key_info>({
     {"[admission]", "bytes_per_cost", "number from 1", "16384",
      "with `cost = \"bytes\"`: how many bytes cost one more"},
     {"[admission]", "turns", "boolean", "true",
-     "false: first in, first out, whosever requests they are; limits of one tenant do not hold"},
+     "false: first in, first out, whoever asks; the limits of one tenant do not apply"},
     {"[admission]", "deadline", "table", "", "see [admission.deadline]"},
 
     {"[admission.deadline]", "header", "name of a field", "none",

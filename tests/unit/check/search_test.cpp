@@ -277,7 +277,6 @@ TEST(Search, WakingADestroyedWordIsAllowed) {
     EXPECT_TRUE(result.ok) << result.error;
 }
 
-// Depth 3: three ordering constraints, found by random priorities.
 TEST(Search, OfTwoThreadsAtOnceLeavesTheTerminateHandlerAsItWas) {
     std::terminate_handler const before = std::get_terminate();
     for (int i = 0; i < 10; ++i) {
@@ -299,6 +298,7 @@ TEST(Search, OfTwoThreadsAtOnceLeavesTheTerminateHandlerAsItWas) {
     }
 }
 
+// Depth 3: three ordering constraints, found by random priorities.
 TEST(Pct, FindsABugOfDepthThree) {
     auto const scenario = [] {
         check::atomic<int> a{0};
