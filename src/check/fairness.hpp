@@ -18,25 +18,27 @@ namespace rondo::check::detail {
 using thread_mask = std::uint8_t;
 
 inline thread_mask bit(unsigned thread) noexcept { return static_cast<thread_mask>(1U << thread); }
+inline thread_mask without(thread_mask some, thread_mask others) noexcept {
+    return static_cast<thread_mask>(some & ~others);
+}
 
 class fairness {
   public:
     // This thread takes a step while these are enabled.
     void step(unsigned thread, thread_mask enabled) noexcept {
         if (ever_paused_ == 0) return;
-        auto const others = static_cast<thread_mask>(~bit(thread));
         for (thread_mask& ran : served_) ran |= bit(thread);
         for (thread_mask& could : starving_) could &= enabled;
-        for (thread_mask& first : behind_) first &= others;
+        for (thread_mask& first : behind_) first = without(first, bit(thread));
         behind_[thread] = 0;
     }
 
     void pause(unsigned thread, thread_mask enabled) noexcept {
         if ((ever_paused_ & bit(thread)) != 0) {
-            behind_[thread] |= starving_[thread] & static_cast<thread_mask>(~served_[thread]);
+            behind_[thread] |= without(starving_[thread], served_[thread]);
         }
         ever_paused_ |= bit(thread);
-        starving_[thread] = enabled & static_cast<thread_mask>(~bit(thread));
+        starving_[thread] = without(enabled, bit(thread));
         served_[thread] = 0;
     }
 
