@@ -15,6 +15,7 @@
 #include "rondo/core/task.hpp"
 #include "rondo/core/this_task.hpp"
 #include "rondo/sync/mutex.hpp"
+#include "rondo/sync/notify.hpp"
 
 namespace {
 
@@ -61,9 +62,14 @@ class family {
     }
     // [/bounded]
 
+    // Nothing joins a foreign coroutine, and it goes on in the loop it waits in: it says when it is
+    // done, so that the loop can outlive it.
     foreign transfer_foreign(long amount) {
-        auto const account = co_await account_.lock();
-        account->enter("coroutine", amount);
+        {
+            auto const account = co_await account_.lock();
+            account->enter("coroutine", amount);
+        }
+        foreign_done_.notify_one();
     }
 
     void pay_in_by_thread() {
@@ -77,6 +83,7 @@ class family {
         transfer_foreign(-30);  // in line behind the task
         bool const served = co_await transfer_now_or_never(-1000);
         (void)co_await first.join();
+        co_await foreign_done_.notified();
         co_return served;
     }
 
@@ -85,6 +92,7 @@ class family {
 
   private:
     rondo::mutex<account> account_;
+    rondo::notify foreign_done_;
 };
 
 }  // namespace
