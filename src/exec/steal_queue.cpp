@@ -14,6 +14,8 @@
 // Races considered
 //   - owner's pop against a thief for the last job: the same compare-exchange, one wins.
 //   - push over a slot that a thief still reads: refused, as the room is counted from `stolen`.
+//   - a thief that is robbed itself: its queue is empty, but has no room for a share while the
+//     other one copies. It takes no more than there is room for, which only it can make less.
 //   - a tail older than the head that was read: their difference is negative, there is nothing.
 //   - a head so old that the tail is more than the capacity away: a thief's exchange fails and
 //     brings a newer one; size() must not take it for nothing.
@@ -87,6 +89,7 @@ job* steal_queue::pop() noexcept {
 }
 
 job* steal_queue::steal_into(steal_queue& mine) noexcept {
+    std::uint32_t const most = 1 + mine.room_before(mine.tail_.load(std::memory_order_relaxed));
     std::uint64_t word = head_.load(std::memory_order_relaxed);
     positions at{};
     std::uint32_t share = 0;
@@ -96,7 +99,7 @@ job* steal_queue::steal_into(steal_queue& mine) noexcept {
         std::uint32_t const tail = tail_.load(std::memory_order_acquire);
         std::int32_t const there = between(at.head, tail);
         if (there <= 0 || at.stolen != at.head) return nullptr;  // I3
-        share = static_cast<std::uint32_t>(there - there / 2);
+        share = std::min(static_cast<std::uint32_t>(there - there / 2), most);
         positions const claimed{at.stolen, at.head + share};
         // relaxed: the slots were seen through tail_
         if (head_.compare_exchange_weak(word, pack(claimed), std::memory_order_relaxed,
@@ -107,7 +110,7 @@ job* steal_queue::steal_into(steal_queue& mine) noexcept {
     job* const first = slot(at.head);
     std::uint32_t next = at.head + 1;
     std::uint32_t const kept = mine.push_some(share - 1, [&] { return slot(next++).read(); });
-    RONDO_ASSERT(kept == share - 1, "a thief's own queue is empty");
+    RONDO_ASSERT(kept == share - 1, "a thief takes what it has room for");
     word = pack({at.stolen, at.head + share});
     for (;;) {
         std::uint32_t const head = unpack(word).head;  // the owner may have popped meanwhile

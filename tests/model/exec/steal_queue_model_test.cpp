@@ -124,6 +124,26 @@ TEST(StealQueueModel, WhatIsPoppedBehindAThiefIsNotRoomYet) {
     });
 }
 
+// What a thief has emptied itself is not room yet either, while another copies from it.
+TEST(StealQueueModel, AThiefThatIsRobbedTakesWhatItHasRoomFor) {
+    EXPECT_HOLDS(
+        [] {
+            std::array<counted, steal_queue::capacity> jobs, others;
+            steal_queue q, full;
+            for (counted& j : jobs) RONDO_CHECK_EXPECT(q.push(j));
+            for (counted& j : others) RONDO_CHECK_EXPECT(full.push(j));
+            thread thief{[&] { steal_once(q); }};
+            pop_all(q);
+            run(full.steal_into(q));
+            pop_all(q);
+            thief.join();
+            pop_all(full);
+            expect_each_ran_once(jobs);
+            expect_each_ran_once(others);
+        },
+        1);
+}
+
 TEST(StealQueueModel, PositionsWrapAround) {
     EXPECT_HOLDS([] {
         std::array<counted, 5> jobs;

@@ -51,9 +51,9 @@ class steal_queue {
     // Owner. Null when it is empty.
     job* pop() noexcept;
 
-    // Thief, itself the owner of `mine`, which is empty: moves half of this queue there and
-    // returns one of the jobs for it to run now; null when there was nothing to take, or another
-    // thief was at it.
+    // Thief, itself the owner of `mine`, which is empty: moves half of this queue there, or what
+    // there is room for, and returns one of the jobs for it to run now; null when there was nothing
+    // to take, or another thief was at it.
     job* steal_into(steal_queue& mine) noexcept;
 
     // Exact for the owner while nobody steals; for others, what it was a moment ago.
