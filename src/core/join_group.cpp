@@ -3,6 +3,7 @@
 //      place     -> place     by             on thread    then
 //  J1  outside   -> running   add()          spawner's    it is posted
 //  J2  running   -> asked     stop_before()  any          it is asked to stop, without the lock
+//      outside   -> asked     add()          spawner's    the same in a shutdown; then it is posted
 //  J3  running,  -> ended     ended()        its own      the first in line is granted it
 //      asked
 //  J4  ended     -> granted   grant          any          it is the joiner's, if that may take it
@@ -73,12 +74,17 @@ bool join_group::awaited() noexcept {
 
 void join_group::add(join_member& m) noexcept {
     hold();
-    std::lock_guard const guard{lock()};
-    std::uint64_t const number = next_number_;
-    m.number_ = number;
-    next_number_ = number + 1;
-    move(m, place::running);  // J1, I6
-    size_ = size_ + 1;
+    bool asked = false;
+    {
+        std::lock_guard const guard{lock()};
+        std::uint64_t const number = next_number_;
+        m.number_ = number;
+        next_number_ = number + 1;
+        asked = shutdowns_ != 0;
+        move(m, asked ? place::asked : place::running);  // J1, J2, I6
+        size_ = size_ + 1;
+    }
+    if (asked) m.request_stop();  // I4; it has not begun, so its own share keeps it
 }
 
 void join_group::ended(join_member& m) noexcept {
@@ -175,6 +181,23 @@ void join_group::stop_all() noexcept { stop_before(next_number()); }
 
 void join_group::stop_for_good() noexcept {
     stop_before(std::numeric_limits<std::uint64_t>::max());
+}
+
+void join_group::begin_shutdown() noexcept {
+    hold();
+    {
+        std::lock_guard const guard{lock()};
+        shutdowns_ = shutdowns_ + 1;
+    }
+    stop_all();  // who is added later is asked by add()
+}
+
+void join_group::end_shutdown() noexcept {
+    {
+        std::lock_guard const guard{lock()};
+        shutdowns_ = shutdowns_ - 1;
+    }
+    let_go();
 }
 
 void join_group::stop_before(std::uint64_t number) noexcept {

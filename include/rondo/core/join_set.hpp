@@ -15,8 +15,8 @@
 //                wait when somebody else joins the last one, and not before: whoever has come
 //                first may still leave it to them (see Cancellation).
 // Stop           stop_all() asks the tasks that are in the set now; they are joined as usual.
-//                shutdown() asks them and those that they spawn meanwhile, and waits until none
-//                runs; results that are there then are dropped.
+//                shutdown() asks them and those that come until it ends, and waits until none
+//                runs; results that are there then are dropped. The set may be used again.
 // Destruction    asks the same tasks to stop and does not wait for them: they unwind on their
 //                executors. To wait, co_await shutdown() first. Nobody waits in a set that goes.
 // Exceptions     of a task that is not joined go to executor::unobserved(), when the task is
@@ -94,13 +94,20 @@ class join_next_op : public group_op {
 class shutdown_op : public group_op {
   public:
     explicit shutdown_op(join_group& g) noexcept : group_op(g, wish::silence) {}
+    shutdown_op(shutdown_op&&) noexcept = default;  // before it has begun
+    ~shutdown_op() {
+        if (begun_) group().end_shutdown();
+    }
 
     bool ready() noexcept {
-        group().stop_for_good();
+        if (!std::exchange(begun_, true)) group().begin_shutdown();
         return group().try_grant(*this);
     }
     void take() noexcept { group().drop_ended(); }
     void hand_on() noexcept {}
+
+  private:
+    bool begun_ = false;
 };
 
 }  // namespace detail

@@ -253,6 +253,61 @@ TEST_F(JoinSet, ShutdownStopsWhatIsSpawnedMeanwhileToo) {
     EXPECT_TRUE(set.empty());
 }
 
+// Has somebody to spawn for when it is asked to stop: it was granted its permit before.
+task<int> spawn_for_each(join_set<int>& set, permits& knocks, permits& p) {
+    for (;;) {
+        auto knock = co_await knocks.acquire();
+        knock.forget();
+        set.spawn(wait_and_answer(p, 2));
+    }
+}
+
+TEST_F(JoinSet, ShutdownStopsWhatIsSpawnedByWhoWasGrantedBeforeItWasAsked) {
+    permits knocks{0};
+    set.spawn(spawn_for_each(set, knocks, gate));
+    loop.run_ready();
+    auto ended = spawn(loop, shut_down(set));
+    knocks.release();  // the shutdown has its turn first
+    loop.run_ready();
+    EXPECT_TRUE(ended.try_join().has_value());
+    EXPECT_TRUE(set.empty());
+}
+
+class spawns_at_the_end {
+  public:
+    spawns_at_the_end(join_set<int>& set, permits& p) noexcept : set_(set), permits_(p) {}
+    spawns_at_the_end(spawns_at_the_end const&) = delete;
+    spawns_at_the_end& operator=(spawns_at_the_end const&) = delete;
+    ~spawns_at_the_end() { set_.spawn(wait_and_answer(permits_, 2)); }
+
+  private:
+    join_set<int>& set_;
+    permits& permits_;
+};
+
+task<int> spawn_when_it_unwinds(join_set<int>& set, permits& p) {
+    spawns_at_the_end const another{set, p};
+    co_return co_await wait_and_answer(p, 1);
+}
+
+TEST_F(JoinSet, ShutdownStopsWhatIsSpawnedByWhoUnwinds) {
+    set.spawn(spawn_when_it_unwinds(set, gate));
+    loop.run_ready();
+    auto ended = spawn(loop, shut_down(set));
+    loop.run_ready();
+    EXPECT_TRUE(ended.try_join().has_value());
+    EXPECT_TRUE(set.empty());
+}
+
+TEST_F(JoinSet, AfterAShutdownItMayBeUsedAgain) {
+    set.blocking_shutdown();
+    set.spawn(wait_and_answer(gate, 2));
+    loop.run_ready();
+    gate.release();
+    loop.run_ready();
+    EXPECT_EQ(set.try_join_next(), result{2});
+}
+
 task<int> clean_up(permits& p) {
     auto const got = co_await shield(wait_and_answer(p, 0));
     co_return got;

@@ -86,6 +86,9 @@ class join_group final : public wait_queue, public recycled {
     void stop_all() noexcept;
     // The same, and those who come meanwhile.
     void stop_for_good() noexcept;
+    // The same, and those who are added later, until end_shutdown() was called as often.
+    void begin_shutdown() noexcept;
+    void end_shutdown() noexcept;
     void detach_all() noexcept;
 
     // Grants it now if it can.
@@ -124,6 +127,7 @@ class join_group final : public wait_queue, public recycled {
     member_list granted_;
     cell<std::size_t> size_;
     cell<std::uint64_t> next_number_;
+    cell<std::size_t> shutdowns_;  // that somebody waits for: who is added is asked to stop
 
     atomic<int> owners_{1};
 };
