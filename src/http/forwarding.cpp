@@ -171,9 +171,8 @@ std::optional<std::uint64_t> max_forwards(request_head const& from) noexcept {
     if (from.method != method::options && from.method != method::trace) return std::nullopt;
     std::string_view const text = from.fields.value_or("max-forwards", "");
     std::uint64_t n = 0;
-    auto const* const end = text.data() + text.size();
-    auto const read = std::from_chars(text.data(), end, n);
-    if (read.ec != std::errc{} || read.ptr != end) return std::nullopt;
+    auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
+    if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
     return n;
 }
 

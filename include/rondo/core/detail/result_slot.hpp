@@ -28,12 +28,14 @@ template <class T, class E>
 inline constexpr bool turn_bound<std::expected<T, E>> = turn_bound<T>;
 template <class T>
 inline constexpr bool turn_bound<std::optional<T>> = turn_bound<T>;
+template <class... Ts>
+inline constexpr bool any_turn_bound = std::disjunction_v<std::bool_constant<turn_bound<Ts>>...>;
 template <class T, class U>
-inline constexpr bool turn_bound<std::pair<T, U>> = turn_bound<T> || turn_bound<U>;
+inline constexpr bool turn_bound<std::pair<T, U>> = any_turn_bound<T, U>;
 template <class... Ts>
-inline constexpr bool turn_bound<std::tuple<Ts...>> = (turn_bound<Ts> || ...);
+inline constexpr bool turn_bound<std::tuple<Ts...>> = any_turn_bound<Ts...>;
 template <class... Ts>
-inline constexpr bool turn_bound<std::variant<Ts...>> = (turn_bound<Ts> || ...);
+inline constexpr bool turn_bound<std::variant<Ts...>> = any_turn_bound<Ts...>;
 
 template <class T>
 class result_slot : public continuation {
