@@ -149,12 +149,22 @@ std::vector<std::string> journals_in(std::string const& directory) {
     std::error_code ignored;
     for (auto const& entry : fs::directory_iterator{directory, ignored}) {
         std::string const name = entry.path().filename().string();
-        if (name.starts_with("screen-") && name.ends_with(".db")) {
-            numbers.push_back(name.substr(7, name.size() - 10));
-        }
+        if (!name.starts_with("screen-") || !name.ends_with(".db")) continue;
+        std::string number = name.substr(7, name.size() - 10);
+        bool const is_one = number.find_first_not_of("0123456789") == std::string::npos;
+        if (is_one && !number.empty()) numbers.push_back(std::move(number));
     }
     std::ranges::sort(numbers);
     return numbers;
+}
+
+// A screen that has died before its journal had tables has begun no order: an empty one stands for
+// it.
+void attach_journal(file_reader& to, std::string const& file) {
+    to.select("ATTACH " + sql_text(file) + " AS j");
+    if (to.number("SELECT count(*) FROM j.sqlite_master WHERE name = 'lines'") != 0) return;
+    to.select("DETACH j; ATTACH ':memory:' AS j");
+    to.select("CREATE TABLE j.lines(journal, line, step, attempt, outcome)");
 }
 
 void collect(file_reader& from, char const* name, std::string const& sql,
@@ -234,7 +244,7 @@ std::expected<std::vector<invariant_check>, std::string> verify(std::string cons
     for (std::string const& number : journals_in(directory)) {
         std::string file = directory;
         file.append("/screen-").append(number).append(".db");
-        ledger.select("ATTACH " + sql_text(file) + " AS j");
+        attach_journal(ledger, file);
         for (rule const& r : journal_rules) {
             collect(ledger, r.name, with_number(r.broken_by, number), checks);
         }

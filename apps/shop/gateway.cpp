@@ -141,6 +141,9 @@ class gateway {
 }  // namespace
 
 task<void> run_gateway(place here, gateway_options chosen) {
+    // First of all: whoever cannot listen, because there is a gateway already, leaves its stock
+    // alone.
+    std::unique_ptr<datagram_socket> socket = here.bind(gateway_id);
     std::vector<cluster::amount_of> capacities;
     for (flavour const& f : chosen.sold) capacities.push_back({f.name, f.capacity});
     auto opened = cluster::ledger::open(here.file("ledger.db"), capacities, here.vfs);
@@ -149,7 +152,6 @@ task<void> run_gateway(place here, gateway_options chosen) {
         (sold_more ? here.cannot_start : here.fail)(opened.error().text);
         co_return;
     }
-    std::unique_ptr<datagram_socket> socket = here.bind(gateway_id);
     gateway g{here, chosen, *opened};
     cluster::peer me{std::move(socket),
                      here.shared,

@@ -5,6 +5,7 @@
 #include <boost/json.hpp>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -176,10 +177,26 @@ TEST(ShopProgram, ACapacityBelowWhatIsSoldIsSaidToBeThat) {
         ASSERT_EQ(book.commit("0-j-1", 1, all, 1s)->at, cluster::standing::committed);
     }
     (void)in.write("stock.toml", "[flavour.lemon]\ncapacity = 99\nprice = 10\n");
-    ended const less = shop(
-        {"gateway", "--stock", (in.path() / "stock.toml").string(), "--state", in.path().string()});
+    ended const less =
+        shop({"gateway", "--stock", (in.path() / "stock.toml").string(), "--base-port",
+              std::to_string(free_base_port()), "--state", in.path().string()});
     EXPECT_EQ(less.status, 1);
     EXPECT_NE(less.said.find("of lemon, 100 are sold already"), std::string::npos) << less.said;
+}
+
+TEST(ShopProgram, AGatewayThatCannotStartLeavesTheStockOfTheOtherAlone) {
+    running_shop s{{.robots = 1, .screens = 1, .orders = 1, .capacity = 1000}};
+    s.gateway().start();
+    ASSERT_TRUE(s.until_said(s.gateway(), "listens")) << s.dump();
+    rondo::test::scratch_directory const other;
+    (void)other.write("stock.toml", "[flavour.lemon]\ncapacity = 9000\nprice = 10\n");
+    ended const second =
+        shop({"gateway", "--stock", (other.path() / "stock.toml").string(), "--base-port",
+              std::to_string(s.base_port()), "--state", s.directory()});
+    EXPECT_EQ(second.status, 1) << second.said;
+    auto const stock = s.ledger().stock;
+    ASSERT_FALSE(stock.empty());
+    for (auto const& f : stock) EXPECT_EQ(f.capacity, 1000) << f.name;
 }
 
 TEST(ShopProgram, ADemoThatCannotRunSaysWhyAtOnce) {
@@ -250,6 +267,17 @@ TEST(ShopVerify, FindsWhatIsWrong) {
     EXPECT_TRUE(breaks("UPDATE j.lines SET step = 'ready' WHERE line = 1"));
     EXPECT_TRUE(breaks("UPDATE j.lines SET attempt = 1 WHERE line = 1"));
     EXPECT_TRUE(breaks("DELETE FROM j.lines WHERE line = 2"));
+    EXPECT_TRUE(breaks("DROP TABLE j.lines"));
+}
+
+TEST(ShopVerify, PassesOverJournalsThatWereNotBegunAndCopies) {
+    running_shop s{{.robots = 1, .screens = 1, .orders = 1}};
+    s.start();
+    s.expect_good_end();
+    (void)std::ofstream{s.in("screen-7.db")};  // a screen that has died at its start
+    std::filesystem::copy_file(s.in("screen-0.db"), s.in("screen-0-old.db"));
+    ended const e = shop({"verify", "--state", s.directory()});
+    EXPECT_EQ(e.status, 0) << e.said;
 }
 
 }  // namespace
