@@ -151,7 +151,11 @@ void journal::write(open_line const& now) {
 }
 
 void journal::write_waste(std::string_view oid, std::uint64_t attempt, std::string_view reason) {
-    database_.run("INSERT INTO waste VALUES (?, ?, ?)", oid, attempt, reason);
+    // A screen that starts again between this and the end of the order comes here again.
+    database_.run(
+        "INSERT INTO waste SELECT ?1, ?2, ?3 "
+        "WHERE NOT EXISTS (SELECT 1 FROM waste WHERE oid = ?1 AND attempt = ?2)",
+        oid, attempt, reason);
 }
 
 }  // namespace rondo::shop

@@ -80,7 +80,7 @@ class journal {
     // Writes a step; it is durable when this returns, unless failed().
     void write(std::uint32_t line, journalled const& now) { write({id_, line, now}); }
     void write(open_line const& now);
-    // A cup that nobody will have.
+    // A cup that nobody will have; written down once.
     void write_waste(std::string_view oid, std::uint64_t attempt, std::string_view reason);
 
     cluster::database& storage() noexcept { return database_; }

@@ -354,6 +354,7 @@ class screen {
     // away later.
     task<void> discard(order_id oid, journalled const* state, std::string reason) {
         journal_.write_waste(oid, state->attempt, reason);
+        if (journal_.failed()) here_.fail(journal_.failure());  // I1
         std::vector<std::byte> const body = pack(attempt_at{oid, state->attempt});
         auto const a = co_await me_.ask(here_.address_of(robot_id(state->robot)),
                                         type(request::discard), body, 500ms);

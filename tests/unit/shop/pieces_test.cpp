@@ -177,6 +177,16 @@ TEST(ShopJournal, RemembersEachStepOverRestarts) {
     EXPECT_EQ(other.line(1, "another").value().at, step::read);
 }
 
+TEST(ShopJournal, WritesACupThatIsWastedDownOnce) {
+    scratch_directory const in;
+    journal j = journal::open(in.path() / "screen-0.db", "orders.jsonl", "aaaa").value();
+    j.write_waste("0-aaaa-1", 65536, "lost");
+    j.write_waste("0-aaaa-1", 65536, "lost");
+    j.write_waste("0-aaaa-1", 131072, "lost");
+    ASSERT_FALSE(j.failed()) << j.failure();
+    EXPECT_EQ(j.storage().number("SELECT count(*) FROM waste"), 2);
+}
+
 TEST(ShopJournal, KnowsTheOrdersThatItsFileHasNoMoreAsTheyWere) {
     scratch_directory const in;
     std::string const file = in.path() / "screen-1.db";
