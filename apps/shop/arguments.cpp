@@ -48,8 +48,8 @@ std::optional<std::string> make_key(std::string const& file) {
     if (RAND_bytes(reinterpret_cast<unsigned char*>(key.data()), key.size()) != 1) {
         return "there is no randomness for a key";
     }
-    std::string const mine = file + "." + std::to_string(::getpid());
-    int const out = ::open(mine.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    std::string mine = file + ".XXXXXX";
+    int const out = ::mkostemp(mine.data(), O_CLOEXEC);  // nobody else's, for this user alone
     if (out < 0) return mine + ": " + system_says();
     bool const written = ::write(out, key.data(), key.size()) == static_cast<ssize_t>(key.size());
     bool const synced = written && ::fsync(out) == 0;

@@ -1,6 +1,7 @@
 // What the shop reads: orders, the stock, arguments and its key.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <string>
@@ -164,6 +165,14 @@ TEST(ShopKey, IsMadeOnceForItsUserAlone) {
     EXPECT_NE(load_secret(in.path() / "other")->key, first->key);
     (void)in.write("broken/key", "short");
     EXPECT_FALSE(load_secret(in.path() / "broken"));
+}
+
+TEST(ShopKey, IsMadeThoughSomebodyHasDiedWhileMakingIt) {
+    ::unsetenv("SHOP_KEY");
+    scratch_directory const in;
+    (void)in.write("key." + std::to_string(::getpid()), "half a");
+    auto const made = load_secret(in.path());
+    EXPECT_TRUE(made) << made.error();
 }
 
 TEST(ShopKey, OfTheEnvironmentGoesFirst) {
