@@ -42,8 +42,9 @@ std::vector<std::string> disk::names() const {
 
 std::expected<void, disk_error> disk::remove(std::string const& name) {
     if (!on_) return std::unexpected{disk_error::off};
+    if (!names_.contains(name)) return std::unexpected{disk_error::no_such_file};
     bool const last = fails_now();
-    if (names_.erase(name) == 0) return std::unexpected{disk_error::no_such_file};
+    names_.erase(name);
     doubtful_names_.erase(name);
     if (!last) return {};
     cut_power();

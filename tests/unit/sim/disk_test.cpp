@@ -44,6 +44,16 @@ struct machine {
     disk d;
 };
 
+TEST(Disk, RemovingWhatIsNotThereIsNoChange) {
+    machine m{1};
+    disk::file const f = m.file();
+    m.d.fail_after(1);
+    EXPECT_EQ(m.d.remove("g").error(), disk_error::no_such_file);
+    EXPECT_TRUE(m.d.is_on());
+    EXPECT_EQ(f.write(0, bytes("a")).error(), disk_error::off);
+    EXPECT_EQ(m.failures, 1);
+}
+
 TEST(Disk, ReadsBackWhatWasWritten) {
     machine m{1};
     disk::file const f = m.file();
