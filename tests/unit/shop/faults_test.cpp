@@ -123,9 +123,12 @@ TEST(ShopFaults, AnElectionInTheMiddleOfAnOrderDisturbsNothing) {
 
 TEST(ShopFaults, OrdersOfAScreenThatStaysAwayAreTakenOver) {
     running_shop s{{.robots = 1, .screens = 2, .orders = 4, .scoop_ms = 400, .gone_after = "3"}};
-    s.start();
+    s.gateway().start();
+    s.screen(0).start();
+    s.screen(1).start();
     ASSERT_TRUE(until([&] { return s.ledger().open >= 2; })) << s.dump();
-    s.screen(0).kill();
+    s.screen(0).kill();  // its order is open: there is no robot yet
+    s.robot(0).start();
     ASSERT_TRUE(until([&] { return s.screen(1).has_ended(); })) << s.dump();
     EXPECT_TRUE(until([&] { return s.ledger().open == 0; }, 1s)) << s.dump();
     EXPECT_NE(s.screen(1).said().find("is taken over"), std::string::npos) << s.dump();
