@@ -142,6 +142,12 @@ std::vector<journal::open_line> journal::left_behind(std::span<order_line const>
     return all;
 }
 
+bool journal::knows(std::uint32_t screen, std::string_view oid) {
+    return database_.number(
+               "SELECT count(*) FROM lines WHERE ? || '-' || journal || '-' || line = ?", screen,
+               oid) != 0;
+}
+
 void journal::write(open_line const& now) {
     journalled const& s = now.state;
     database_.run(

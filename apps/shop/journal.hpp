@@ -76,6 +76,8 @@ class journal {
     };
     // Those of other files, and those of this one that are not among its lines as they were read.
     std::vector<open_line> left_behind(std::span<order_line const> lines);
+    // Whether the order is one of its lines, of whatever file. If it cannot be read: yes.
+    bool knows(std::uint32_t screen, std::string_view oid);
 
     // Writes a step; it is durable when this returns, unless failed().
     void write(std::uint32_t line, journalled const& now) { write({id_, line, now}); }

@@ -59,6 +59,7 @@ class screen {
         auto electing = spawn(*here_.where, reporting(election_.run()));
         auto leading = spawn(*here_.where, reporting(lead_when_elected()));
         co_await end_what_is_left_behind();
+        co_await end_what_is_forgotten();
         for (order_line const& line : options_.orders) {
             co_await serve_customer(&line);
         }
@@ -201,6 +202,24 @@ class screen {
         if (journal_.failed()) here_.fail(journal_.failure());
         here_.log->warn("{}: {}", oid, state.outcome);
         count(state.outcome);
+    }
+
+    // Its own orders that are open in the ledger and that its journal does not know: an older one was
+    // lost with its disk. As this screen answers, nobody else takes them over.
+    task<void> end_what_is_forgotten() {
+        std::vector<std::byte> const nothing;
+        answer const a = co_await ask_gateway(request::remains, nothing);
+        auto const open = unpack<remaining>(a.body);
+        if (!open) co_return;
+        for (order_id const& oid : open->unresolved) {
+            if (screen_of(oid) != options_.number) continue;
+            if (journal_.knows(options_.number, oid)) continue;
+            std::vector<std::byte> const body =
+                pack(cancellation{oid, "its journal is lost", true});
+            answer const ended = co_await ask_gateway(request::cancel, body);
+            here_.log->warn("{}: {}", oid, outcome_of(unpack<ending>(ended.body)));
+        }
+        if (journal_.failed()) here_.fail(journal_.failure());
     }
 
     task<void> serve_customer(order_line const* line) {

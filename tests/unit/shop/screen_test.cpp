@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <spdlog/sinks/null_sink.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -29,6 +30,8 @@ class Screen : public testing::Test {
         for (sim::node* const n : {&gateway_, &robot_, &screen_}) n->start();
         (void)world_.run_for(d);
     }
+    // In the ledger, from before.
+    void open_order(order_id oid) { unresolved_.push_back(std::move(oid)); }
     // What the robot and the gateway were asked for, and is about a cup.
     std::vector<std::string> const& asked() const { return asked_; }
 
@@ -44,10 +47,10 @@ class Screen : public testing::Test {
                 co_return answer_with(reply::finished, attempt_at{paid->oid, paid->attempt});
             }
             case request::cancel:
-                asked_.emplace_back("cancel");
+                asked_.push_back("cancel " + unpack<cancellation>(m.body)->oid);
                 co_return answer_with(reply::ack, ending{cluster::standing::refunded, "lost"});
             default:
-                co_return answer_with(reply::ready, remaining{{{"mint", 1000}}, {}});
+                co_return answer_with(reply::ready, remaining{{{"mint", 1000}}, unresolved_});
         }
     }
     task<cluster::answer> serve_as_robot(cluster::message m) {
@@ -109,13 +112,27 @@ class Screen : public testing::Test {
                      [this](sim::node* self) { return be_robot(self); }};
     sim::node screen_{world_, net_, 1000 + screen_id(0),
                       [this](sim::node* self) { return be_screen(self); }};
+    std::vector<order_id> unresolved_;
     std::vector<std::string> asked_;
 };
 
 // It may be there still: then its robot keeps room for it in the container.
 TEST_F(Screen, DiscardsACupThatItHasRefunded) {
     run_for(30s);
-    EXPECT_EQ(asked(), (std::vector<std::string>{"deliver", "cancel", "discard"}));
+    ASSERT_EQ(asked().size(), 3U);
+    EXPECT_EQ(asked()[0], "deliver");
+    EXPECT_TRUE(asked()[1].starts_with("cancel 0-")) << asked()[1];
+    EXPECT_EQ(asked()[2], "discard");
+}
+
+// An older journal was lost with its disk. The screen answers, so no leader takes its orders over.
+TEST_F(Screen, EndsAnOrderOfItsOwnThatItsJournalDoesNotKnow) {
+    open_order("0-lost-7");
+    open_order("1-there-3");  // another screen's
+    run_for(2s);
+    ASSERT_FALSE(asked().empty());
+    EXPECT_EQ(asked()[0], "cancel 0-lost-7");
+    EXPECT_EQ(std::ranges::count(asked(), "cancel 1-there-3"), 0);
 }
 
 }  // namespace
