@@ -58,6 +58,12 @@ sigset_t block_signals(std::initializer_list<int> which) {
     return all;
 }
 
+// For nothing; but the next one ends the process.
+extern "C" void take_first_signal(int /*number*/) {
+    std::signal(SIGTERM, SIG_DFL);
+    std::signal(SIGINT, SIG_DFL);
+}
+
 // The number of the new configuration, or all that is wrong with it.
 std::expected<std::uint64_t, std::string> reload(gateway& running, std::string const& file,
                                                  spdlog::logger& log) {
@@ -235,9 +241,14 @@ int run(std::string const& file) {
     }
     log->info("{}: stopping; a second signal exits at once",
               signal == drain_asked ? "asked to drain" : strsignal(signal));
-    // From here on a signal does what it does by default: it ends the process.
+    // From here on a signal does what it does by default: it ends the process. A drain was no
+    // signal: after it the first one is for nothing, as when systemd stops what an operator drains.
     std::signal(SIGHUP, SIG_IGN);
     std::signal(drain_asked, SIG_IGN);
+    if (signal == drain_asked) {
+        std::signal(SIGTERM, take_first_signal);
+        std::signal(SIGINT, take_first_signal);
+    }
     pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
     std::size_t const cut = running.stop();
     if (cut != 0) log->warn("the grace is over: {} requests were cut off", cut);
