@@ -98,6 +98,16 @@ void end_now(std::optional<join_handle<void>>& t) {
     t.reset();
 }
 
+// Names are asked for once: a name server may give each who asks another order, and all routes to a
+// name go to the same of its addresses.
+resolver asking_once(resolver const& by) {
+    using answer = std::pair<address, std::expected<tcp_addresses, std::string>>;
+    return [&by, answers = std::vector<answer>{}](address const& a) mutable {
+        auto const known = std::ranges::find(answers, a, &answer::first);
+        return known != answers.end() ? known->second : answers.emplace_back(a, by(a)).second;
+    };
+}
+
 bool share_an_address(listeners const& a, listeners const& b) {
     return std::ranges::any_of(a, [&](auto const& l) { return std::ranges::count(b, l) != 0; });
 }
@@ -197,7 +207,7 @@ auto gateway::state::open_routes(config const& c, resolver const& by)
     std::vector<diagnostic> wrong;
     std::set<http::proxy const*> taken;
     reception const through = receive_by(c);
-    surroundings const with{rt, log, by};
+    surroundings const with{rt, log, asking_once(by)};
     for (server_config const& s : c.servers) {
         // What stays is found by address later; here it is enough that names are rarely changed.
         std::shared_ptr<route_table> before;

@@ -149,6 +149,35 @@ TEST(Names, AreFollowedByTheGatewayItself) {
     EXPECT_EQ(answer, "two");
 }
 
+// As a name server answers that hands addresses out in turn.
+TEST(Names, HaveOneAddressForAllRoutesToThem) {
+    named_backend one{"one"};
+    named_backend two{"two"};
+    std::atomic<bool> turned{false};
+    std::atomic<bool> one_is_gone{false};
+    resolver const ask = [&](address const& a) -> std::expected<tcp_addresses, std::string> {
+        if (!is_a_name(a)) return ask_the_system(a);
+        if (one_is_gone) return tcp_addresses{two.at()};
+        turned = !turned;
+        return turned ? tcp_addresses{one.at(), two.at()} : tcp_addresses{two.at(), one.at()};
+    };
+    std::string const text =
+        "[[server]]\nlisten = '127.0.0.1:0'\nmatch = [\n"
+        "  { uri = '/a', forward = 'backend.test:80' },\n"
+        "  { uri = '/b', forward = 'backend.test:80' } ]\n";
+    running r{text, ".", {ask, by_hand}};
+    EXPECT_EQ(body_of(r.ask("/a")), "one");
+    EXPECT_EQ(body_of(r.ask("/b")), "one");
+    EXPECT_FALSE(r.get().follow_names());
+    ASSERT_TRUE(r.reload(text));
+    EXPECT_EQ(body_of(r.ask("/a")), "one");
+    EXPECT_EQ(body_of(r.ask("/b")), "one");
+    one_is_gone = true;
+    EXPECT_TRUE(r.get().follow_names());
+    EXPECT_EQ(body_of(r.ask("/a")), "two");
+    EXPECT_EQ(body_of(r.ask("/b")), "two");
+}
+
 // Somebody who knows names is slow: requests, a reload and the drain do not wait for that.
 TEST(Names, HoldNobodyUpWhileTheyAreLookedUp) {
     named_backend one{"one"};
