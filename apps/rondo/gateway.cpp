@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -37,6 +38,8 @@ constexpr spdlog::level::level_enum log_levels[] = {spdlog::level::trace, spdlog
                                                     spdlog::level::info,  spdlog::level::warn,
                                                     spdlog::level::err,   spdlog::level::off};
 constexpr std::size_t most_operators = 64;
+// For names, and operators who reload: these wait for one another anyway.
+constexpr std::size_t blocking_threads = 4;
 // For who watches the end at the admin address.
 constexpr clock::duration last_answers = std::chrono::milliseconds{100};
 
@@ -168,7 +171,7 @@ struct gateway::state {
     std::mutex asking;        // names are looked up; who has it only tries the next
     std::mutex control;       // one start, reload or stop at a time
     mutable std::mutex lock;  // of the servers, for those who only look
-    runtime rt;
+    runtime rt{{.blocking_threads = blocking_threads}};
     std::shared_ptr<http::admission> turns;  // null: nobody waits
     tables prepared;                         // until start()
     tables retired;                          // routes that requests may still use
@@ -406,8 +409,12 @@ task<void> gateway::state::keep_following() {
         bool const some = std::ranges::any_of(current_routes(),
                                               [](auto const& t) { return !t->names().empty(); });
         if (!some) continue;
-        auto asked = rt.spawn_blocking([this] { return follow_names(); });
-        (void)co_await asked.get();
+        try {
+            auto asked = rt.spawn_blocking([this] { return follow_names(); });
+            (void)co_await asked.get();
+        } catch (std::exception const& e) {  // no thread or no memory, which there may be next time
+            log->warn("cannot look names up: {}", e.what());
+        }
     }
 }
 

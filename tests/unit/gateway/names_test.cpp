@@ -8,6 +8,7 @@
 #include <expected>
 #include <memory>
 #include <mutex>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -176,6 +177,27 @@ TEST(Names, HaveOneAddressForAllRoutesToThem) {
     EXPECT_TRUE(r.get().follow_names());
     EXPECT_EQ(body_of(r.ask("/a")), "two");
     EXPECT_EQ(body_of(r.ask("/b")), "two");
+}
+
+// As when there is no memory or no thread for a moment.
+TEST(Names, AreFollowedAgainAfterALookUpThatThrew) {
+    named_backend one{"one"};
+    named_backend two{"two"};
+    phone_book book;
+    book.move_to({one.at()});
+    std::atomic<bool> throws{false};
+    resolver const ask = [&](address const& a) {
+        if (is_a_name(a) && throws.exchange(false)) throw std::runtime_error("no memory");
+        return book(a);
+    };
+    running r{to_a_name, ".", {ask, std::chrono::milliseconds{1}}};
+    throws = true;
+    while (throws) std::this_thread::yield();
+    book.move_to({two.at()});
+    std::string answer = "one";
+    while (answer == "one") answer = body_of(r.ask("/"));
+    EXPECT_EQ(answer, "two");
+    EXPECT_EQ(r.stop(), 0U);
 }
 
 // Somebody who knows names is slow: requests, a reload and the drain do not wait for that.
