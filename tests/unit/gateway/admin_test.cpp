@@ -308,6 +308,21 @@ TEST_F(Admin, WithoutATokenAnswersNobodyWhoCameByAnAddressForOthers) {
     }
 }
 
+TEST_F(Admin, EndsTheStreamOfWhoseTokenIsTakenBack) {
+    std::string const listen = "listen = '127.0.0.1:0'\ntoken = ";
+    running r{config(listen + "'the-token-until-now'"), scratch.path()};
+    wire w = wire::to(r.admin_port());
+    w.send(
+        "GET /events HTTP/1.1\r\nHost: localhost\r\n"
+        "Authorization: Bearer the-token-until-now\r\n\r\n");
+    EXPECT_TRUE(w.read_until("event: status").ends_with("event: status"));
+    ASSERT_TRUE(r.reload(config(listen + "'the-token-from-now-on'"), scratch.path()));
+    // Those before the reload may be on their way; real time: there is one each second.
+    for (int i = 0; i < 15 && w.read_until("event: status").ends_with("event: status"); ++i) {
+    }
+    EXPECT_TRUE(w.ended());
+}
+
 TEST_F(Admin, TakesCommandsFromNoPageOfAnotherOrigin) {
     running r{config(), scratch.path()};
     EXPECT_EQ(status_of(r.ask_admin("/reload", "", "POST")), "403");
