@@ -306,7 +306,7 @@ void gateway::state::apply(plan p, config const& c) {
 }
 
 void gateway::state::apply_admin(listeners at, http::open_doors doors, config const& c) {
-    desk.ask_for(c.admin ? c.admin->token : std::string{});
+    if (c.admin) desk.ask_for(c.admin->token);  // else who is left is asked for the old one
     admin_at = std::move(at);
     if (admin_at.empty() && admin_server) {
         rt.block_on(admin_server->replace_doors({}));  // as start_leaving() does
