@@ -14,6 +14,7 @@
 #include <expected>
 #include <initializer_list>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -220,14 +221,19 @@ int run(std::string const& file) {
     constexpr int drain_asked = SIGUSR1;
     sigset_t const signals = block_signals({SIGTERM, SIGINT, SIGHUP, drain_asked});
     auto const log = make_log(loaded->log);
+    std::mutex loading;  // outlives the gateway, whose threads use it
     auto const made = gateway::prepare(*std::move(loaded), log);
     if (!made) {
         print(made.error(), file);
         return exit_bad_config;
     }
     gateway& running = **made;
-    running.obey({.reload = [&] { return reload(running, file, *log); },
-                  .drain = [] { ::kill(::getpid(), drain_asked); }});
+    // One at a time from the file on: what was read first must not be applied last.
+    auto const load_again = [&] {
+        std::lock_guard const guard{loading};
+        return reload(running, file, *log);
+    };
+    running.obey({.reload = load_again, .drain = [] { ::kill(::getpid(), drain_asked); }});
     auto const started = running.start();
     if (!started) {
         log->error("{}", started.error());
@@ -237,7 +243,7 @@ int run(std::string const& file) {
     int signal = 0;
     for (sigwait(&signals, &signal); signal == SIGHUP; sigwait(&signals, &signal)) {
         log->info("{}: loading {}", strsignal(signal), file);
-        (void)reload(running, file, *log);
+        (void)load_again();
     }
     log->info("{}: stopping; a second signal exits at once",
               signal == drain_asked ? "asked to drain" : strsignal(signal));
