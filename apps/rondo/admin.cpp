@@ -119,6 +119,16 @@ bool admin::knows_token(http::exchange const& x, std::string_view token) const {
     return password && same_secret(*password, token);
 }
 
+std::string admin::token() const {
+    std::lock_guard const guard{lock_};
+    return token_;
+}
+
+bool admin::may_look(http::exchange const& x) const {
+    std::string const asked_for = token();
+    return asked_for.empty() ? asked_here(x) : knows_token(x, asked_for);
+}
+
 task<void> admin::answer(http::exchange* x) {
     std::string_view const target = x->head().path;
     std::string_view const path = target.substr(0, target.find('?'));
@@ -128,15 +138,10 @@ task<void> admin::answer(http::exchange* x) {
         bool const ends = draining_();
         return send(x, ends ? 503 : 200, text_type, ends ? "it ends\n" : "ready\n");
     }
-    std::string token;
-    {
-        std::lock_guard const guard{lock_};
-        token = token_;
-    }
-    if (token.empty() && !asked_here(*x)) {
-        return send(x, 403, text_type, "Forbidden: ask for it by an address of this machine\n");
-    }
-    if (!token.empty() && !knows_token(*x, token)) {
+    if (!may_look(*x)) {
+        if (token().empty()) {
+            return send(x, 403, text_type, "Forbidden: ask for it by an address of this machine\n");
+        }
         x->answer().add("www-authenticate", "Basic realm=\"rondo\", charset=\"UTF-8\"");
         return send(x, 401, text_type, "Unauthorized: the token of [admin] is asked for\n");
     }
@@ -189,7 +194,7 @@ task<void> admin::answer_command(http::exchange* x, std::string_view path) {
     co_await send(x, loaded ? 200 : 422, text_type, std::move(body));
 }
 
-// Ends when the client has gone, at the next event, or with the server.
+// Ends when the client has gone or may not look any more, at the next event, or with the server.
 task<void> admin::stream(http::exchange* x) {
     x->answer().add("content-type", "text/event-stream");
     if (x->head().method == method::head) {
@@ -202,7 +207,7 @@ task<void> admin::stream(http::exchange* x) {
         auto const sent = co_await x->write(text);
         if (!sent) co_return;
         auto const changed = co_await changes.changed();
-        if (!changed) co_return;
+        if (!changed || !may_look(*x)) co_return;
         monitor::text const latest = *changes.borrow_and_update();
         text = event("status", *latest);
     }

@@ -12,6 +12,7 @@
 //                of this machine, and it has to be asked for by such an address: a name that
 //                somebody else's DNS points here is refused, so no page in a browser can read this.
 //                So is a connection that is left of an address for others, which had a token.
+//                A stream of events ends when it could not be asked for any more.
 // Commands       need the field X-Rondo-Command, which no page of another origin can send.
 // Thread safety  every member may be called concurrently, but for the destructor.
 #pragma once
@@ -50,6 +51,9 @@ class admin {
 
   private:
     bool knows_token(http::exchange const& x, std::string_view token) const;
+    std::string token() const;
+    // Whether it asks as it has to, by what is asked for now.
+    bool may_look(http::exchange const& x) const;
     task<void> answer_reading(http::exchange* x, std::string_view path);
     task<void> answer_command(http::exchange* x, std::string_view path);
     task<void> stream(http::exchange* x);
@@ -58,7 +62,7 @@ class admin {
     monitor& monitor_;
     std::function<bool()> draining_;
     commands commands_;
-    std::mutex lock_;  // of the next
+    mutable std::mutex lock_;  // of the next
     std::string token_;
 };
 

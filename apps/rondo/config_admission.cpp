@@ -141,6 +141,14 @@ void read_tenants(config_reader& r, toml::node const& n, admission_settings& s) 
     }
 }
 
+// Whether a request can show it, and not by showing nothing.
+bool can_be_shown(std::string_view key) {
+    constexpr std::string_view space = " \t";
+    auto const is_control = [](unsigned char c) { return (c < ' ' && c != '\t') || c == 0x7f; };
+    return !key.empty() && !space.contains(key.front()) && !space.contains(key.back()) &&
+           std::ranges::none_of(key, is_control);
+}
+
 void read_tenant(config_reader& r, toml::table const& t, admission_settings& s) {
     r.check_keys(t, "[[tenant]]");
     auto const* const named = r.required(t, "[[tenant]]", "name");
@@ -154,7 +162,11 @@ void read_tenant(config_reader& r, toml::table const& t, admission_settings& s) 
     s.weights.emplace_back(name, weight);
     if (auto const* const key = t.get("api_key")) {
         auto const secret = r.text(*key, "api_key");
-        if (secret && !s.tenants.api_keys.emplace(*secret, name).second) {
+        if (secret && !can_be_shown(*secret)) {
+            r.report(
+                *key, "'api_key' cannot be the value of a field",
+                "it needs a character at least, no space at its ends, and no control character");
+        } else if (secret && !s.tenants.api_keys.emplace(*secret, name).second) {
             r.report(*key, "this API key is that of a tenant above");
         }
     }

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -37,6 +38,8 @@ constexpr spdlog::level::level_enum log_levels[] = {spdlog::level::trace, spdlog
                                                     spdlog::level::info,  spdlog::level::warn,
                                                     spdlog::level::err,   spdlog::level::off};
 constexpr std::size_t most_operators = 64;
+// For names, and operators who reload: these wait for one another anyway.
+constexpr std::size_t blocking_threads = 4;
 // For who watches the end at the admin address.
 constexpr clock::duration last_answers = std::chrono::milliseconds{100};
 
@@ -96,6 +99,16 @@ void end_now(std::optional<join_handle<void>>& t) {
     t->request_stop();
     (void)t->blocking_join();
     t.reset();
+}
+
+// Names are asked for once: a name server may give each who asks another order, and all routes to a
+// name go to the same of its addresses.
+resolver asking_once(resolver const& by) {
+    using answer = std::pair<address, std::expected<tcp_addresses, std::string>>;
+    return [&by, answers = std::vector<answer>{}](address const& a) mutable {
+        auto const known = std::ranges::find(answers, a, &answer::first);
+        return known != answers.end() ? known->second : answers.emplace_back(a, by(a)).second;
+    };
 }
 
 bool share_an_address(listeners const& a, listeners const& b) {
@@ -158,7 +171,7 @@ struct gateway::state {
     std::mutex asking;        // names are looked up; who has it only tries the next
     std::mutex control;       // one start, reload or stop at a time
     mutable std::mutex lock;  // of the servers, for those who only look
-    runtime rt;
+    runtime rt{{.blocking_threads = blocking_threads}};
     std::shared_ptr<http::admission> turns;  // null: nobody waits
     tables prepared;                         // until start()
     tables retired;                          // routes that requests may still use
@@ -197,7 +210,7 @@ auto gateway::state::open_routes(config const& c, resolver const& by)
     std::vector<diagnostic> wrong;
     std::set<http::proxy const*> taken;
     reception const through = receive_by(c);
-    surroundings const with{rt, log, by};
+    surroundings const with{rt, log, asking_once(by)};
     for (server_config const& s : c.servers) {
         // What stays is found by address later; here it is enough that names are rarely changed.
         std::shared_ptr<route_table> before;
@@ -293,7 +306,7 @@ void gateway::state::apply(plan p, config const& c) {
 }
 
 void gateway::state::apply_admin(listeners at, http::open_doors doors, config const& c) {
-    desk.ask_for(c.admin ? c.admin->token : std::string{});
+    if (c.admin) desk.ask_for(c.admin->token);  // else who is left is asked for the old one
     admin_at = std::move(at);
     if (admin_at.empty() && admin_server) {
         rt.block_on(admin_server->replace_doors({}));  // as start_leaving() does
@@ -396,8 +409,12 @@ task<void> gateway::state::keep_following() {
         bool const some = std::ranges::any_of(current_routes(),
                                               [](auto const& t) { return !t->names().empty(); });
         if (!some) continue;
-        auto asked = rt.spawn_blocking([this] { return follow_names(); });
-        (void)co_await asked.get();
+        try {
+            auto asked = rt.spawn_blocking([this] { return follow_names(); });
+            (void)co_await asked.get();
+        } catch (std::exception const& e) {  // no thread or no memory, which there may be next time
+            log->warn("cannot look names up: {}", e.what());
+        }
     }
 }
 

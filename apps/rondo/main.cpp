@@ -14,6 +14,7 @@
 #include <expected>
 #include <initializer_list>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -56,6 +57,12 @@ sigset_t block_signals(std::initializer_list<int> which) {
     pthread_sigmask(SIG_BLOCK, &all, nullptr);
     std::signal(SIGPIPE, SIG_IGN);
     return all;
+}
+
+// For nothing; but the next one ends the process.
+extern "C" void take_first_signal(int /*number*/) {
+    std::signal(SIGTERM, SIG_DFL);
+    std::signal(SIGINT, SIG_DFL);
 }
 
 // The number of the new configuration, or all that is wrong with it.
@@ -214,14 +221,19 @@ int run(std::string const& file) {
     constexpr int drain_asked = SIGUSR1;
     sigset_t const signals = block_signals({SIGTERM, SIGINT, SIGHUP, drain_asked});
     auto const log = make_log(loaded->log);
+    std::mutex loading;  // outlives the gateway, whose threads use it
     auto const made = gateway::prepare(*std::move(loaded), log);
     if (!made) {
         print(made.error(), file);
         return exit_bad_config;
     }
     gateway& running = **made;
-    running.obey({.reload = [&] { return reload(running, file, *log); },
-                  .drain = [] { ::kill(::getpid(), drain_asked); }});
+    // One at a time from the file on: what was read first must not be applied last.
+    auto const load_again = [&] {
+        std::lock_guard const guard{loading};
+        return reload(running, file, *log);
+    };
+    running.obey({.reload = load_again, .drain = [] { ::kill(::getpid(), drain_asked); }});
     auto const started = running.start();
     if (!started) {
         log->error("{}", started.error());
@@ -231,13 +243,18 @@ int run(std::string const& file) {
     int signal = 0;
     for (sigwait(&signals, &signal); signal == SIGHUP; sigwait(&signals, &signal)) {
         log->info("{}: loading {}", strsignal(signal), file);
-        (void)reload(running, file, *log);
+        (void)load_again();
     }
     log->info("{}: stopping; a second signal exits at once",
               signal == drain_asked ? "asked to drain" : strsignal(signal));
-    // From here on a signal does what it does by default: it ends the process.
+    // From here on a signal does what it does by default: it ends the process. A drain was no
+    // signal: after it the first one is for nothing, as when systemd stops what an operator drains.
     std::signal(SIGHUP, SIG_IGN);
     std::signal(drain_asked, SIG_IGN);
+    if (signal == drain_asked) {
+        std::signal(SIGTERM, take_first_signal);
+        std::signal(SIGINT, take_first_signal);
+    }
     pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
     std::size_t const cut = running.stop();
     if (cut != 0) log->warn("the grace is over: {} requests were cut off", cut);

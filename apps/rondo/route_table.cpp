@@ -98,7 +98,8 @@ std::vector<address> route_table::names() const {
     std::vector<address> all;
     for (route const& r : routes_) {
         for (backend const& b : r.forward.backends) {
-            if (is_a_name(b.where)) all.push_back(b.where);
+            bool const known = std::ranges::count(all, b.where) != 0;
+            if (!known && is_a_name(b.where)) all.push_back(b.where);
         }
     }
     return all;

@@ -47,7 +47,7 @@ struct reception {
 struct surroundings {
     runtime& rt;
     std::shared_ptr<spdlog::logger> log;
-    resolver names = ask_the_system;
+    resolver names = ask_the_system;  // the same answer for each route to a name
 };
 
 class route_table;
@@ -80,9 +80,9 @@ class route_table {
     // Null without TLS.
     std::shared_ptr<boost::asio::ssl::context> tls() const noexcept;
     std::vector<backend_figures> backends() const;
-    // Backends that are known by name.
+    // Backends that are known by name, each once.
     std::vector<address> names() const;
-    // The address that was taken for a backend.
+    // The address that was taken for a backend, in all routes.
     std::optional<boost::asio::ip::tcp::endpoint> address_of(address const& backend) const;
 
   private:

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <iterator>
+#include <string_view>
+#include <unordered_map>
 
 namespace rondo::gateway {
 
@@ -59,10 +61,15 @@ bool is_active(turns_reading::row const& t, std::uint64_t admitted_lately) {
     return admitted_lately != 0 || t.in_flight != 0 || t.queued != 0;
 }
 
-turns_reading::row const* same_in(turns_reading const* r, std::string const& name) {
-    if (r == nullptr) return nullptr;
-    auto const found = std::ranges::find(r->tenants, name, &turns_reading::row::tenant);
-    return found == r->tenants.end() ? nullptr : &*found;
+// There may be a thousand rows for each worker, and comparing them is one turn of a worker: nothing
+// in it searches a list for each row.
+using rows_by_name = std::unordered_map<std::string_view, turns_reading::row const*>;
+rows_by_name by_name(turns_reading const* r) {
+    rows_by_name all;
+    if (r == nullptr) return all;
+    all.reserve(r->tenants.size());
+    for (auto const& t : r->tenants) all.emplace(t.tenant, &t);
+    return all;
 }
 
 std::uint64_t refusals_by_429(fair::gate_stats const& s) {
@@ -76,8 +83,9 @@ struct lately {
     double cost = 0;  // of those that have ended
     http::wait_times waits;
 };
-lately of_tenant(turns_reading::row const& now, turns_reading const* before) {
-    auto const* const old = same_in(before, now.tenant);
+lately of_tenant(turns_reading::row const& now, rows_by_name const& before) {
+    auto const found = before.find(now.tenant);
+    auto const* const old = found == before.end() ? nullptr : found->second;
     bool const anew = old == nullptr || old->admitted > now.admitted || old->cost > now.cost;
     if (anew) return {now.admitted, static_cast<double>(now.cost), now.waits};
     return {now.admitted - old->admitted, static_cast<double>(now.cost - old->cost),
@@ -86,12 +94,13 @@ lately of_tenant(turns_reading::row const& now, turns_reading const* before) {
 
 // What the ledger has no row for is "other" there already; what is not shown goes with it.
 void add_tenants(status& s, turns_reading const& now, turns_reading const* before) {
+    rows_by_name const old = by_name(before);
     std::vector<lately> changes;
     double weights = 0;
     double cost = 0;
     http::wait_times waits;
     for (auto const& t : now.tenants) {
-        lately const& l = changes.emplace_back(of_tenant(t, before));
+        lately const& l = changes.emplace_back(of_tenant(t, old));
         if (is_active(t, l.admitted)) weights += t.weight;
         cost += l.cost;
         waits.add(l.waits);
@@ -129,10 +138,14 @@ void add_tenants(status& s, turns_reading const& now, turns_reading const* befor
 
 turns_reading::turns_reading(http::admission& a)
     : stats(a.stats()), takes_turns(a.settings()->turns) {
+    auto const settings = a.settings();
+    std::unordered_map<std::string_view, std::uint32_t> const weights(settings->weights.begin(),
+                                                                      settings->weights.end());
     for (http::tenant_figures& f : a.tenants()) {
         row t;
         static_cast<http::tenant_figures&>(t) = std::move(f);
-        t.weight = a.weight_of(t.tenant);
+        auto const own = weights.find(t.tenant);
+        t.weight = own != weights.end() ? own->second : settings->default_weight;
         tenants.push_back(std::move(t));
     }
     std::ranges::sort(tenants, [](row const& x, row const& y) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 #include <mutex>
+#include <unordered_set>
 
 namespace rondo::http {
 
@@ -106,13 +107,14 @@ tenant_ledger::line tenant_ledger::open(std::size_t worker, std::string_view ten
                                         time_point now) {
     part& p = *parts_[worker % parts_.size()];
     clock::duration const long_ago{idle_time_.load(std::memory_order_relaxed)};
-    std::lock_guard const guard{p.lock};
+    std::unique_lock guard{p.lock};
     auto at = p.rows.find(tenant);
     if (at == p.rows.end() && p.rows.size() >= max_tenants_ && now - p.swept >= long_ago) {
         p.swept = now;
-        std::erase_if(p.rows, [&](auto const& r) {
-            return r.second.idle() && now - r.second.used >= long_ago;
-        });
+        guard.unlock();
+        forget_idle(now, long_ago);
+        guard.lock();
+        at = p.rows.find(tenant);
     }
     if (at == p.rows.end() && p.rows.size() < max_tenants_) {
         at = p.rows.emplace(std::string{tenant}, row{}).first;
@@ -128,6 +130,23 @@ tenant_ledger::line tenant_ledger::open(std::size_t worker, std::string_view ten
         r.figures.waits.record({});
     }
     return {p, r};
+}
+
+// At all workers or at none: a sum that falls looks like a tenant that began anew. Only who has no
+// lock takes all of them, in the order of the workers.
+void tenant_ledger::forget_idle(time_point now, clock::duration long_ago) {
+    std::vector<std::unique_lock<short_lock>> held;
+    held.reserve(parts_.size());
+    std::unordered_set<std::string_view> needed;
+    for (auto const& p : parts_) {
+        held.emplace_back(p->lock);
+        for (auto const& [name, r] : p->rows) {
+            if (!r.idle() || now - r.used < long_ago) needed.insert(name);
+        }
+    }
+    for (auto const& p : parts_) {
+        std::erase_if(p->rows, [&](auto const& r) { return !needed.contains(r.first); });
+    }
 }
 
 void tenant_ledger::line::admit(clock::duration waited) noexcept {

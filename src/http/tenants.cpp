@@ -117,6 +117,18 @@ std::string address_name(ip::address const& a) {
     return detail::owner_of(a).to_string() + "/64";
 }
 
+// Of two values one may be the client's own, which its proxy has passed on.
+std::optional<std::string> of_field(fields const& all, std::string_view name) {
+    std::optional<std::string_view> value;
+    for (field const& f : all) {
+        if (!same_token(f.name, name)) continue;
+        if (value && *value != f.value) return std::nullopt;
+        value = f.value;
+    }
+    if (!value || value->empty()) return std::nullopt;
+    return std::string{*value};
+}
+
 std::optional<std::string> of_api_key(fields const& all, tenant_rules const& rules) {
     auto key = all.find("x-api-key");
     if (!key) {
@@ -152,12 +164,9 @@ std::optional<std::string> part_of(request_origin const& r, tenant_part const& p
                                    tenant_rules const& rules) {
     using kind = tenant_part::kind;
     switch (part.what) {
-        case kind::header: {
+        case kind::header:
             if (!contains(rules.trusted, plain(r.peer))) return std::nullopt;
-            auto const value = r.head.fields.find(part.name);
-            if (!value || value->empty()) return std::nullopt;
-            return std::string{*value};
-        }
+            return of_field(r.head.fields, part.name);
         case kind::api_key:
             return of_api_key(r.head.fields, rules);
         case kind::address:

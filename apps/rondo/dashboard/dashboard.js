@@ -6,7 +6,7 @@ const shades = 7;
 const width = 600;
 const height = 180;
 let history = [];
-const slots = new Map(); // tenant -> shade, kept while the page is open
+const slots = new Map(); // tenant -> shade, kept while the history has it
 
 const at = (id) => document.getElementById(id);
 const say = (id, text) => { at(id).textContent = text; };
@@ -81,13 +81,15 @@ function draw_rates() {
 
 function shade(name) {
   if (name === 'other') return 'rest';
-  if (!slots.has(name)) slots.set(name, slots.size);
-  const slot = slots.get(name);
-  return slot < shades ? `s${slot}` : 'rest';
+  if (!slots.has(name) && slots.size < shades) {
+    const taken = new Set(slots.values());
+    slots.set(name, [...Array(shades).keys()].find((slot) => !taken.has(slot)));
+  }
+  return slots.has(name) ? `s${slots.get(name)}` : 'rest';
 }
 
 function draw_shares() {
-  const names = [...slots.keys()].slice(0, shades);
+  const names = [...slots.keys()];
   const low = history.map(() => 0);
   const layers = names.map((name) => {
     const from = [...low];
@@ -192,6 +194,8 @@ function show(s) {
 function take(s) {
   history.push(s);
   if (history.length > remembered) history.shift();
+  const shown = new Set(history.flatMap((one) => one.tenants.map((t) => t.name)));
+  [...slots.keys()].filter((name) => !shown.has(name)).forEach((name) => slots.delete(name));
   s.tenants.forEach((t) => shade(t.name));
 }
 

@@ -6,7 +6,8 @@
 // Guarantee      exact, but for tenants beyond the first max_tenants of a worker that are not idle:
 //                those are summed up under "other".
 // Memory         at most max_tenants rows for each worker, a kilobyte each. A tenant that has
-//                had no request for idle_time gives its row to another when there is none left.
+//                had no request for idle_time, at no worker, gives its rows to others when there is
+//                none left. So what is counted of a tenant falls only when all of it is forgotten.
 // Thread safety  all of it.
 #pragma once
 
@@ -91,6 +92,8 @@ class tenant_ledger {
     std::vector<tenant_figures> read() const;
 
   private:
+    void forget_idle(time_point now, clock::duration long_ago);
+
     std::size_t const max_tenants_;
     atomic<clock::rep> idle_time_;
     std::vector<std::unique_ptr<part>> parts_;

@@ -6,7 +6,8 @@
 //   std::string const who = tenant_of({x->head(), x->peer().address(), "/api"}, rules);
 //
 // Keys           are tried in order; the first all of whose parts are there names the tenant:
-//                header:NAME   a field, if a trusted peer sent it
+//                header:NAME   a field, if a trusted peer sent it; not if it has two values, of
+//                              which one may be the client's own
 //                api_key       X-API-Key, or Authorization: Bearer, if it is a key that we know;
 //                              the tenant is who it belongs to, so a key is never shown
 //                address       of the client: of the peer, or, behind trusted peers, of the last

@@ -308,6 +308,36 @@ TEST_F(Admin, WithoutATokenAnswersNobodyWhoCameByAnAddressForOthers) {
     }
 }
 
+TEST_F(Admin, EndsTheStreamOfWhoseTokenIsTakenBack) {
+    std::string const listen = "listen = '127.0.0.1:0'\ntoken = ";
+    running r{config(listen + "'the-token-until-now'"), scratch.path()};
+    wire w = wire::to(r.admin_port());
+    w.send(
+        "GET /events HTTP/1.1\r\nHost: localhost\r\n"
+        "Authorization: Bearer the-token-until-now\r\n\r\n");
+    EXPECT_TRUE(w.read_until("event: status").ends_with("event: status"));
+    ASSERT_TRUE(r.reload(config(listen + "'the-token-from-now-on'"), scratch.path()));
+    // Those before the reload may be on their way; real time: there is one each second.
+    for (int i = 0; i < 15 && w.read_until("event: status").ends_with("event: status"); ++i) {
+    }
+    EXPECT_TRUE(w.ended());
+}
+
+TEST_F(Admin, AsksWhoIsLeftForItsTokenWhenItsAddressIsGone) {
+    running r{config("listen = '127.0.0.1:0'\ntoken = 'sixteen-letters-or-more'"), scratch.path()};
+    wire w = wire::to(r.admin_port());
+    // Read together: the second has begun when the first is answered.
+    w.send(
+        "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        "GET /metrics HTTP/1.1\r\nHost: localhost\r\n");
+    EXPECT_EQ(status_of(w.read_message()), "200");
+    std::string without = config();
+    without.erase(0, without.find("[[server]]"));
+    ASSERT_TRUE(r.reload(without, scratch.path()));
+    w.send("\r\n");
+    EXPECT_EQ(status_of(w.read_message()), "401");
+}
+
 TEST_F(Admin, TakesCommandsFromNoPageOfAnotherOrigin) {
     running r{config(), scratch.path()};
     EXPECT_EQ(status_of(r.ask_admin("/reload", "", "POST")), "403");

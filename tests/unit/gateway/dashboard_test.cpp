@@ -168,6 +168,13 @@ TEST_F(Dashboard, ShowsWhatChangesAsTextInLightAndDarkAndOnAPhone) {
     source.draining = true;
     EXPECT_TRUE(browser.becomes("!document.getElementById('drain').hidden"));
     EXPECT_EQ(browser.evaluate(text_of("state")).as_string(), "draining");
+
+    // A tenant that comes late has a shade as soon as one that had it is not shown any more.
+    std::string const later =
+        "[...'abcdefgh'].forEach((name) => take({tenants: [{name}]})); const full = shade('h');"
+        "for (let i = 0; i < remembered; ++i) take({tenants: [{name: 'h'}]});"
+        "`${full} ${shade('h')} ${slots.size}`";
+    EXPECT_EQ(browser.evaluate("history = []; slots.clear(); " + later).as_string(), "rest s0 1");
 }
 
 }  // namespace

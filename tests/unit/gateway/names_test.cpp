@@ -8,6 +8,7 @@
 #include <expected>
 #include <memory>
 #include <mutex>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -147,6 +148,56 @@ TEST(Names, AreFollowedByTheGatewayItself) {
     std::string answer = "one";
     while (answer == "one") answer = body_of(r.ask("/"));
     EXPECT_EQ(answer, "two");
+}
+
+// As a name server answers that hands addresses out in turn.
+TEST(Names, HaveOneAddressForAllRoutesToThem) {
+    named_backend one{"one"};
+    named_backend two{"two"};
+    std::atomic<bool> turned{false};
+    std::atomic<bool> one_is_gone{false};
+    resolver const ask = [&](address const& a) -> std::expected<tcp_addresses, std::string> {
+        if (!is_a_name(a)) return ask_the_system(a);
+        if (one_is_gone) return tcp_addresses{two.at()};
+        turned = !turned;
+        return turned ? tcp_addresses{one.at(), two.at()} : tcp_addresses{two.at(), one.at()};
+    };
+    std::string const text =
+        "[[server]]\nlisten = '127.0.0.1:0'\nmatch = [\n"
+        "  { uri = '/a', forward = 'backend.test:80' },\n"
+        "  { uri = '/b', forward = 'backend.test:80' } ]\n";
+    running r{text, ".", {ask, by_hand}};
+    EXPECT_EQ(body_of(r.ask("/a")), "one");
+    EXPECT_EQ(body_of(r.ask("/b")), "one");
+    EXPECT_FALSE(r.get().follow_names());
+    ASSERT_TRUE(r.reload(text));
+    EXPECT_EQ(body_of(r.ask("/a")), "one");
+    EXPECT_EQ(body_of(r.ask("/b")), "one");
+    one_is_gone = true;
+    EXPECT_TRUE(r.get().follow_names());
+    EXPECT_EQ(body_of(r.ask("/a")), "two");
+    EXPECT_EQ(body_of(r.ask("/b")), "two");
+}
+
+// As when there is no memory or no thread for a moment.
+TEST(Names, AreFollowedAgainAfterALookUpThatThrew) {
+    named_backend one{"one"};
+    named_backend two{"two"};
+    phone_book book;
+    book.move_to({one.at()});
+    std::atomic<bool> throws{false};
+    resolver const ask = [&](address const& a) {
+        if (is_a_name(a) && throws.exchange(false)) throw std::runtime_error("no memory");
+        return book(a);
+    };
+    running r{to_a_name, ".", {ask, std::chrono::milliseconds{1}}};
+    throws = true;
+    while (throws) std::this_thread::yield();
+    book.move_to({two.at()});
+    std::string answer = "one";
+    while (answer == "one") answer = body_of(r.ask("/"));
+    EXPECT_EQ(answer, "two");
+    EXPECT_EQ(r.stop(), 0U);
 }
 
 // Somebody who knows names is slow: requests, a reload and the drain do not wait for that.

@@ -180,6 +180,50 @@ TEST(Program, IsNotCutShortByWhoAsksItToDrainAfterASignal) {
     EXPECT_EQ(p.process().wait(), 0) << p.process().said();
 }
 
+// A gateway that an operator has drained, and that has a request left.
+class drained_program {
+  public:
+    drained_program() {
+        client_.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+        up_.await_request();
+        EXPECT_EQ(curl({"-X", "POST", "-H", "X-Rondo-Command: 1", admin_ + "/drain"}).said,
+                  "draining\n");
+        // Signals are not blocked any more when it is not ready.
+        while (curl({admin_ + "/readyz"}).said == "ready\n") {
+        }
+    }
+    bool runs() const { return curl({admin_ + "/healthz"}).said == "it runs\n"; }
+    void signal(int number) { program_.process().signal(number); }
+    std::string answer() {
+        up_.let_go(1);
+        return body_of(client_.read_message());
+    }
+    int wait() { return program_.process().wait(); }
+
+  private:
+    held_upstream up_;
+    scratch_directory in_;
+    program program_{in_, "[admin]\nlisten = '127.0.0.1:0'\n" + forwarding_to(up_.address())};
+    std::string admin_ = program_.admin();
+    wire client_ = wire::to(program_.port());
+};
+
+// As when systemd ends what an operator drains.
+TEST(Program, IsNotCutShortByTheFirstSignalAfterADrain) {
+    drained_program p;
+    p.signal(SIGTERM);
+    EXPECT_TRUE(p.runs());
+    EXPECT_EQ(p.answer(), "ok");
+    EXPECT_EQ(p.wait(), 0);
+}
+
+TEST(Program, IsCutShortByTheSecondSignalAfterADrain) {
+    drained_program p;
+    p.signal(SIGINT);
+    while (p.runs()) p.signal(SIGTERM);  // two that come too fast are one
+    EXPECT_EQ(p.wait(), 128 + SIGTERM);
+}
+
 TEST(Program, IsNotReadyWhileItDrains) {
     scripted_server up{[](wire& w) { (void)w.read_to_end(); }};
     scratch_directory in;

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <expected>
+#include <map>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -538,6 +540,22 @@ TEST(TenantLedger, KeepsNoMoreTenantsThanItMay) {
     l.idle_time(1s);
     l.open(0, "d", false, now + 2s).leave(1, 1ms);
     EXPECT_EQ(l.read().size(), 2U);
+}
+
+TEST(TenantLedger, ForgetsATenantAtAllWorkersOrAtNone) {
+    tenant_ledger l{2, 2, 1min};
+    time_point now{};
+    for (std::size_t const worker : {0U, 1U}) {
+        for (char const* const name : {"acme", "gone"}) {
+            l.open(worker, name, false, now).leave(1, 1ms);
+        }
+    }
+    now += 2min;
+    l.open(1, "acme", false, now).leave(1, 1ms);  // at one of the two
+    l.open(0, "new", false, now).leave(1, 1ms);   // in the place of "gone"
+    std::map<std::string, std::uint64_t> admitted;
+    for (tenant_figures const& f : l.read()) admitted[f.tenant] = f.admitted;
+    EXPECT_EQ(admitted, (std::map<std::string, std::uint64_t>{{"acme", 3}, {"new", 1}}));
 }
 
 TEST(WaitTimes, SayQuantilesWithinAFifth) {

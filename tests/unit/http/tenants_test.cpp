@@ -41,6 +41,15 @@ TEST_F(Tenants, AHeaderIsBelievedFromTrustedPeersOnly) {
     EXPECT_EQ(who("11.0.0.1", {{"X-Tenant", "acme"}}), "11.0.0.1");
 }
 
+// As of a proxy that adds its own to that of the client.
+TEST_F(Tenants, AHeaderWithTwoValuesIsNotBelieved) {
+    key({"header:x-tenant", "address"});
+    trust("10.0.0.0/8");
+    EXPECT_EQ(who("10.1.2.3", {{"X-Tenant", "made up"}, {"x-tenant", "acme"}}), "10.1.2.3");
+    EXPECT_EQ(who("10.1.2.3", {{"X-Tenant", "acme"}, {"X-Tenant", ""}}), "10.1.2.3");
+    EXPECT_EQ(who("10.1.2.3", {{"X-Tenant", "acme"}, {"X-Tenant", "acme"}}), "acme");
+}
+
 TEST_F(Tenants, AnApiKeyNamesItsOwnerAndIsNotShown) {
     key({"api_key", "address"});
     rules.api_keys = {{"s3cret", "acme"}};
