@@ -123,6 +123,10 @@ class channel : public watched {
     bool ends_with_its_body() const noexcept {
         return out_muted_ || out_framing_ == framing::length || out_framing_ == framing::none;
     }
+    // Whether its end is that of the connection.
+    bool ends_with_connection() const noexcept {
+        return !out_muted_ && out_framing_ == framing::until_close;
+    }
     // The system has taken no byte of it.
     bool sent_nothing() const noexcept { return !sent_some_; }
     std::uint64_t body_sent() const noexcept { return out_sent_; }

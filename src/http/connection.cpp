@@ -91,6 +91,17 @@ connection::connection(socket s, endpoint const& peer, site& at,
     site_.changed.notify_one();  // somebody has to look after its deadlines
 }
 
+// That an answer is not whole which ends with its connection only a reset can say; over TLS it is
+// enough that nobody says that it is. Asio's destructor would take the option back, so it closes
+// here.
+connection::~connection() {
+    bool const half = head_sent_ && !tunnel_ && (cut_ || !message_sent());
+    if (!half || tls_ || !ends_with_connection()) return;
+    boost::system::error_code ignored;
+    (void)socket_.set_option(net::socket_base::linger{true, 0}, ignored);
+    (void)socket_.close(ignored);
+}
+
 connection::endpoint const& connection::local() noexcept {
     if (!local_) {
         boost::system::error_code ignored;

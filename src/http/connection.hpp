@@ -31,6 +31,7 @@ class connection final : public channel {
 
     connection(socket s, endpoint const& peer, site& at,
                std::shared_ptr<boost::asio::ssl::context> tls);
+    ~connection();
 
     // A proxy says whose connection it is, before all else; false: it does not.
     task<bool> be_announced();

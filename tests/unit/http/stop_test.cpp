@@ -227,6 +227,26 @@ TEST(ServerStop, CutsOffWhatIsLeftWhenTheGraceIsOver) {
     EXPECT_EQ(w.hear_all(), "");
 }
 
+// An end of the connection would be the end of the answer.
+TEST(ServerStop, ResetsWhatIsLeftOfAnAnswerToHttp10) {
+    notify begun;
+    served s{[&](exchange* x) {
+        return [](exchange* on, notify* b) -> task<void> {
+            (void)co_await on->write("half");
+            b->notify_one();
+            co_await sleep_for(1h);
+        }(x, &begun);
+    }};
+    wire w = s.dial();
+    w.say("GET / HTTP/1.0\r\n\r\n");
+    begun.blocking_notified();
+    EXPECT_EQ(s.server().blocking_stop(10ms), 1U);
+    EXPECT_TRUE(w.hear_until("half").ends_with("half"));
+    char more = 0;
+    EXPECT_EQ(::recv(w.fd(), &more, 1, 0), -1);
+    EXPECT_EQ(errno, ECONNRESET);
+}
+
 // Its connection is still read from, for a while, as its body was not.
 TEST(ServerStop, CountsNoRequestThatWasAnswered) {
     served s{hello};
