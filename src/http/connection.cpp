@@ -209,28 +209,32 @@ task<done> connection::handshake() {
 
 bool connection::has_come() noexcept {
     in_.make_room(first_read);
-    if (tls_) return record_has_come();
+    if (tls_) {
+        std::size_t const had = in_.size();
+        return record_has_come() && (in_.size() == had || has_begun());
+    }
     auto const some = read_at_once(in_, in_.room());
-    return some && *some;
+    return some && *some && has_begun();
 }
 
 task<bool> connection::await_request() {
     in_.unpin();
     read_by_ = in(first_ ? site_.times.head : site_.times.idle);
-    bool has_begun = !in_.empty();
-    if (!has_begun && !site_.draining) {
-        in_.release();
+    bool begun = has_begun();
+    while (!begun && !site_.draining) {
+        if (in_.empty()) in_.release();
         answer_.release();
         fields_ = {};
         if (wrote_last()) await_message();
         idle_ = true;
         auto const some = co_await fill(first_read);
         idle_ = false;
-        has_begun = some.has_value();
+        if (!some) break;
+        begun = has_begun();
     }
-    if (!has_begun && site_.draining) has_begun = has_come();
+    if (!begun && site_.draining) begun = has_come();
     read_by_ = in(site_.times.head);
-    co_return has_begun;
+    co_return begun;
 }
 
 // `gone`: there is nobody to answer.

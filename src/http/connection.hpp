@@ -70,6 +70,9 @@ class connection final : public channel {
     task<done> handshake();
     // Waits for the first byte of a request; false: there will be none.
     task<bool> await_request();
+    // Whether something of one was read. The end of a line is nothing of it: some clients send one
+    // behind a body (RFC 9112, 2.2). It stays, as a second one is refused.
+    bool has_begun() const noexcept { return !std::string_view{"\r\n"}.starts_with(in_.data()); }
     // Whether one has come, though its wait was cancelled.
     bool has_come() noexcept;
     task<std::expected<void, head_error>> read_head(bool* gone);

@@ -84,6 +84,19 @@ TEST(ServerStop, AnswersARequestWhoseFirstByteWasRead) {
     stopper.join();
 }
 
+// Some clients send one behind a body (RFC 9112, 2.2), and nothing may follow it.
+TEST(ServerStop, TakesNoEndOfALineForARequest) {
+    for (std::string const end : {"\r\n", "\r"}) {
+        served s{hello, {.head_timeout = 1h}};
+        wire w = s.dial();
+        w.say("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody" + end);
+        EXPECT_EQ(body_in(w.hear_message()), "hello");
+        EXPECT_EQ(s.server().blocking_stop(20s), 0U);
+        EXPECT_EQ(w.hear_all(), "");
+        EXPECT_EQ(s.server().measure().refused, 0U);
+    }
+}
+
 // Requests that are answered one by one, when they are told to.
 class held {
   public:
