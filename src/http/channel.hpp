@@ -111,7 +111,7 @@ class channel : public watched {
 
     // --- the message that goes out
 
-    // What was begun with f has a body of that many bytes; muted: they are counted and not sent.
+    // What was begun with f has a body of that many bytes; muted: none is sent.
     void begin_body(http::framing f, std::uint64_t length, bool muted) noexcept;
     // A piece of the body, after the head if that was not sent. Small ones go into the head's
     // buffer.
@@ -190,8 +190,8 @@ class channel : public watched {
     std::string_view take_piece() noexcept;
     // The next piece of a chunked body, or how many more bytes are needed.
     std::expected<std::string_view, failure> next_chunk();
-    // Whether a piece of that size fits what was promised, and follows what was; counts it.
-    done account(std::uint64_t size) noexcept;
+    // Whether a piece of that size fits what was promised, and follows what was; takes it off.
+    done take_from_promised(std::uint64_t size) noexcept;
     std::unexpected<failure> nothing_read(boost::system::error_code e) noexcept;
     std::expected<std::string_view, failure> fail(failure f) noexcept {
         failed_ = true;
