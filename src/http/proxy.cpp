@@ -90,7 +90,7 @@ task<outcome> inform(exchange* x, response_head const* interim, std::string_view
     co_return co_await x->inform(&hints);
 }
 
-// Of an answer without a body, to HEAD.
+// Of an answer without a body: to HEAD, of 304, or of nothing.
 std::optional<std::uint64_t> length_without_body(response_head const& head) noexcept {
     auto const text = head.fields.find("content-length");
     if (!text) return std::nullopt;
@@ -100,7 +100,7 @@ std::optional<std::uint64_t> length_without_body(response_head const& head) noex
     return whole ? std::optional{n} : std::nullopt;
 }
 
-void frame_answer(response_text& answer, response_head const& head, method m) noexcept {
+void frame_answer(response_text& answer, response_head const& head) noexcept {
     switch (head.framing) {
         case framing::length:
             answer.length(head.length);
@@ -110,7 +110,7 @@ void frame_answer(response_text& answer, response_head const& head, method m) no
             answer.chunked();
             break;
         case framing::none:
-            auto const n = m == method::head ? length_without_body(head) : std::nullopt;
+            auto const n = length_without_body(head);
             if (n) answer.length(*n);
             break;
     }
@@ -291,7 +291,7 @@ task<outcome> proxy::download(exchange* x, call* from, attempt* a) {
     answer.status(head.status, head.reason);
     detail::add_response_fields(answer, head, options_.name);
     if (head.status == 101) co_return co_await tunnel(x, from, head.upgrade);
-    frame_answer(answer, head, x->head().method);
+    frame_answer(answer, head);
     auto piece = from->try_read();
     if (!piece) {
         // It may be long until something comes: the client has the head meanwhile.
