@@ -58,7 +58,8 @@ class [[nodiscard("dropping a call ends it")]] call {
     explicit call(std::unique_ptr<detail::upstream, detail::give_back> over) noexcept
         : over_(std::move(over)) {}
 
-    bool reused() const noexcept;  // the connection had been used before
+    bool reused() const noexcept;    // the connection had been used before
+    bool answered() const noexcept;  // a byte of a response came
 
     // The head of the request, until it is sent. Its length() or chunked() must be said if a body
     // is written.

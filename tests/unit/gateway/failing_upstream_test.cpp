@@ -312,6 +312,19 @@ TEST(Proxy, RefusesAHeadThatBreaksOff) {
     EXPECT_EQ(status_of(r.ask("/")), "502");
 }
 
+TEST(Proxy, DoesNotTryAgainAfterAPartOfAHead) {
+    std::atomic<int> seen{0};
+    auto const breaking_off = [&](wire& w) {
+        if (!w.read_head().empty()) ++seen;
+        w.send("HTTP/1.1 200 OK\r\nContent-Le");
+    };
+    scripted_server a{breaking_off};
+    scripted_server b{breaking_off};
+    running r{forwarding_to("[" + quoted(a) + ", " + quoted(b) + "]")};
+    EXPECT_EQ(status_of(r.ask("/")), "502");
+    EXPECT_EQ(seen, 1);
+}
+
 TEST(Proxy, RefusesAHostileHead) {
     for (std::string const head :
          {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\nok",
