@@ -326,8 +326,8 @@ task<bool> connection::end_answer() {
         int const status = broken_->kind == failure_kind::timed_out   ? 408
                            : broken_->kind == failure_kind::too_large ? 413
                                                                       : 400;
-        site::count(site_.refused);
-        if (broken_->kind != failure_kind::closed) {
+        if (broken_->kind != failure_kind::closed) {  // else it just went
+            site::count(site_.refused);
             cancelled_ = cancelled_by::nobody;
             (void)co_await refuse(status, broken_->reason);
         }
