@@ -384,23 +384,22 @@ TEST(Proxy, DoesNotCountTheTimeThatABodyTakesAgainstTheUpstream) {
 }
 
 TEST(Proxy, ClosesTheUpstreamIfTheClientIsGone) {
-    std::atomic<bool> ended{false};
-    {
-        scripted_server up{[&](wire& w) {
-            w.read_head();
-            std::string const piece(64 * 1024, 'x');
-            w.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000000000\r\n\r\n");
-            while (w.send(piece)) {
-            }
-            ended = true;
-        }};
-        running r{forwarding_to(quoted(up))};
-        wire w = r.connect();
-        w.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
-        (void)w.read(100'000);
-        w.reset();
-    }
-    EXPECT_TRUE(ended);
+    semaphore ended{0};
+    scripted_server up{[&](wire& w) {
+        w.read_head();
+        std::string const piece(64 * 1024, 'x');
+        w.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000000000\r\n\r\n");
+        while (w.send(piece)) {
+        }
+        ended.add_permits(1);
+    }};
+    running r{forwarding_to(quoted(up))};
+    wire w = r.connect();
+    w.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    (void)w.read(100'000);
+    w.reset();
+    // Before the gateway ends, which closes it too, and before the wire of the upstream gives up.
+    EXPECT_TRUE(ended.blocking_acquire_for(1, std::chrono::seconds{15}));
 }
 
 TEST(Proxy, DoesNotSendHalfABodyAsAWhole) {
