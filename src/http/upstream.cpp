@@ -43,7 +43,7 @@ task<done> upstream::connect() {
         failure why = from(connected.error());
         if (lacks_means(connected.error())) {
             why = {failure_kind::refused, party::us, true,
-                   "no descriptor, port or memory is left here for a connection"};
+                   "no descriptor or memory is left here for a connection"};
         } else if (why.kind != failure_kind::timed_out && why.kind != failure_kind::stopped) {
             why = from(failure_kind::refused, "no connection could be made");
         }
