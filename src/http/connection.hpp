@@ -21,6 +21,7 @@
 #include "rondo/core/task.hpp"
 #include "rondo/http/exchange.hpp"
 #include "rondo/http/head_text.hpp"
+#include "rondo/sync/notify.hpp"
 #include "site.hpp"
 
 namespace rondo::http::detail {
@@ -87,8 +88,13 @@ class connection final : public channel {
     task<void> turn_down(int status, char const* reason);
     task<void> linger();
 
+    class interim;
     // A head of 1xx.
     task<done> send_interim(std::string_view text);
+    // Until none is being sent: what is left of it goes before the answer.
+    task<void> let_interim_end();
+    task<done> write_behind_interim(std::string_view piece);
+    task<done> write_file_behind_interim(int file, std::uint64_t offset, std::uint64_t length);
     bool is_followed() const noexcept;
     // The head, complete, if it was not sent.
     buffer* seal(http::framing otherwise);
@@ -110,6 +116,7 @@ class connection final : public channel {
     bool head_sent_ = false;
     bool continued_ = false;  // 100 was sent, or need not be
     bool informing_ = false;  // a 1xx is being sent
+    notify informed_;         // no longer
     bool keep_ = true;
     bool tunnel_ = false;
     bool cut_ = false;  // the answer will not be complete

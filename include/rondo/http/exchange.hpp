@@ -80,7 +80,7 @@ class exchange {
 
     // Something that the client may know before the answer: a head of 1xx, such as 103 (Early
     // Hints). HTTP/1.0 has none of these, and gets none. Nor does a client that has not yet taken
-    // the one before.
+    // the one before. An answer that another task sends meanwhile waits for it.
     task<done> inform(response_text* hints);
 
     // The whole answer: its head and this body.

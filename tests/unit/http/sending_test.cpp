@@ -1,4 +1,4 @@
-// What is sent of an answer, and what is counted of it.
+// What is sent of an answer: what is counted of it, and what it waits for.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -6,7 +6,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <semaphore>
+#include <string>
 
+#include "rondo/core/when_all.hpp"
 #include "rondo/http/server.hpp"
 #include "rondo/sync/notify.hpp"
 #include "wire.hpp"
@@ -14,7 +17,9 @@
 namespace rondo::http {
 namespace {
 
+using test::body_in;
 using test::served;
+using test::status_in;
 using test::wire;
 
 constexpr std::size_t much = std::size_t{64} << 20;  // more than the systems take unasked
@@ -47,6 +52,52 @@ TEST(Sending, CountsOfAFileWhatWasSent) {
         EXPECT_LT(sent.load(), much);
     }
     ::close(file);
+}
+
+// Hints that have to wait, and an answer at a moment in which it could be sent.
+class hasty {
+  public:
+    handler serve() {
+        return [this](exchange* x) { return answer(x, this); };
+    }
+
+    std::binary_semaphore waits{0};  // the hints do
+    std::binary_semaphore go_on{0};
+
+  private:
+    static task<void> answer(exchange* x, hasty* h) {
+        response_text hints;
+        hints.status(103);
+        hints.add("x-much", std::string(much / 4, 'm'));
+        co_await when_all(x->inform(&hints), send(x, h));
+    }
+    // In the way of its worker: nobody else learns that there is room again.
+    static task<void> send(exchange* x, hasty* h) {
+        h->waits.release();
+        h->go_on.acquire();
+        (void)co_await x->send("hello");
+    }
+};
+
+TEST(Sending, AnAnswerWaitsForTheHintsBeforeIt) {
+    hasty h;
+    served s{h.serve()};
+    wire w = s.dial();
+    w.say("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    h.waits.acquire();
+    std::string all;
+    char some[16384];
+    for (ssize_t n = 0; (n = ::recv(w.fd(), some, sizeof some, MSG_DONTWAIT)) > 0;) {
+        all.append(some, static_cast<std::size_t>(n));
+    }
+    h.go_on.release();
+    all += w.hear_all();
+    std::string const end = "m\r\n\r\n";
+    std::size_t const at = all.find_first_not_of('m', all.find("mm")) - 1;
+    ASSERT_EQ(all.compare(at, end.size(), end), 0) << "something is in between";
+    std::string const answer = all.substr(at + end.size());
+    EXPECT_EQ(status_in(answer), 200);
+    EXPECT_EQ(body_in(answer), "hello");
 }
 
 }  // namespace
