@@ -18,7 +18,8 @@
 //                are answered here.
 // Streaming      bodies go both ways as they come, at the pace of the slower side, at the same
 //                time: a backend may answer before it has read everything. Nothing is kept: the
-//                head of an answer waits for its body only if some of that came with it.
+//                head of an answer waits for its body only if some of that came with it. The head
+//                of a request goes with the first piece of its body.
 // Hints          of 1xx go on before the answer, to clients of HTTP/1.1; 100 is the server's own
 //                affair.
 // Upgrades       to WebSocket are passed on; if the backend agrees the two connections become a
