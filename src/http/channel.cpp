@@ -364,25 +364,22 @@ void channel::begin_body(http::framing f, std::uint64_t length, bool muted) noex
     out_sent_ = 0;
 }
 
-done channel::account(std::uint64_t size) noexcept {
+done channel::take_from_promised(std::uint64_t size) noexcept {
     if (out_ended_) return std::unexpected{misused("the message has been sent")};
     if (left_off_) return std::unexpected{misused("the message was left off")};
     if (out_framing_ == framing::none && size != 0) {
         return std::unexpected{misused("the message has no body")};
     }
-    if (out_framing_ != framing::length) {
-        out_sent_ += size;
-        return {};
-    }
+    if (out_framing_ != framing::length) return {};
     if (size > out_left_) return std::unexpected{misused("more than the length that was promised")};
     out_left_ -= size;
-    out_sent_ += size;
     return {};
 }
 
 task<done> channel::write_body(buffer* head, std::string_view piece) {
-    done const fits = account(piece.size());
+    done const fits = take_from_promised(piece.size());
     if (!fits) co_return fits;
+    if (!out_muted_) out_sent_ += piece.size();
     bool const in_chunks = out_framing_ == framing::chunked && !piece.empty() && !out_muted_;
     chunk_line const line{piece.size()};
     pieces p;
@@ -443,10 +440,10 @@ task<done> channel::write_file(buffer* head, int file, std::uint64_t offset, std
             auto const sent = co_await write_body(head, {});
             if (!sent) co_return sent;
         }
-        if (out_muted_) co_return account(length);
+        if (out_muted_) co_return take_from_promised(length);
         co_return co_await send_by_reading(file, offset, length);
     }
-    done const fits = account(length);
+    done const fits = take_from_promised(length);
     if (!fits) co_return fits;
     if (head != nullptr) {
         pieces p;
@@ -460,6 +457,7 @@ task<done> channel::write_file(buffer* head, int file, std::uint64_t offset, std
         ssize_t const n = send_part_of_file(socket_.native_handle(), file, &at, step);
         if (n > 0) {
             length -= static_cast<std::uint64_t>(n);
+            out_sent_ += static_cast<std::uint64_t>(n);
             if (length == 0 || static_cast<std::size_t>(n) < step) continue;
             unsent rest{*this};
             co_await yield();

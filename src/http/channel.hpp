@@ -111,7 +111,7 @@ class channel : public watched {
 
     // --- the message that goes out
 
-    // What was begun with f has a body of that many bytes; muted: they are counted and not sent.
+    // What was begun with f has a body of that many bytes; muted: none is sent.
     void begin_body(http::framing f, std::uint64_t length, bool muted) noexcept;
     // A piece of the body, after the head if that was not sent. Small ones go into the head's
     // buffer.
@@ -122,6 +122,10 @@ class channel : public watched {
     // Whether its end is there when its body is: it has a length, or none is sent.
     bool ends_with_its_body() const noexcept {
         return out_muted_ || out_framing_ == framing::length || out_framing_ == framing::none;
+    }
+    // Whether its end is that of the connection.
+    bool ends_with_connection() const noexcept {
+        return !out_muted_ && out_framing_ == framing::until_close;
     }
     // The system has taken no byte of it.
     bool sent_nothing() const noexcept { return !sent_some_; }
@@ -186,8 +190,8 @@ class channel : public watched {
     std::string_view take_piece() noexcept;
     // The next piece of a chunked body, or how many more bytes are needed.
     std::expected<std::string_view, failure> next_chunk();
-    // Whether a piece of that size fits what was promised, and follows what was; counts it.
-    done account(std::uint64_t size) noexcept;
+    // Whether a piece of that size fits what was promised, and follows what was; takes it off.
+    done take_from_promised(std::uint64_t size) noexcept;
     std::unexpected<failure> nothing_read(boost::system::error_code e) noexcept;
     std::expected<std::string_view, failure> fail(failure f) noexcept {
         failed_ = true;

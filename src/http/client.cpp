@@ -60,6 +60,7 @@ struct client::state {
 };
 
 bool call::reused() const noexcept { return over_->reused(); }
+bool call::answered() const noexcept { return over_->answered(); }
 request_text& call::head() noexcept { return over_->head(); }
 task<call::done> call::write(std::string_view piece) { return over_->write(piece); }
 task<call::done> call::finish(std::span<field const> trailer) { return over_->finish(trailer); }

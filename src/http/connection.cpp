@@ -91,6 +91,17 @@ connection::connection(socket s, endpoint const& peer, site& at,
     site_.changed.notify_one();  // somebody has to look after its deadlines
 }
 
+// That an answer is not whole which ends with its connection only a reset can say; over TLS it is
+// enough that nobody says that it is. Asio's destructor would take the option back, so it closes
+// here.
+connection::~connection() {
+    bool const half = head_sent_ && !tunnel_ && (cut_ || !message_sent());
+    if (!half || tls_ || !ends_with_connection()) return;
+    boost::system::error_code ignored;
+    (void)socket_.set_option(net::socket_base::linger{true, 0}, ignored);
+    (void)socket_.close(ignored);
+}
+
 connection::endpoint const& connection::local() noexcept {
     if (!local_) {
         boost::system::error_code ignored;
@@ -198,28 +209,32 @@ task<done> connection::handshake() {
 
 bool connection::has_come() noexcept {
     in_.make_room(first_read);
-    if (tls_) return record_has_come();
+    if (tls_) {
+        std::size_t const had = in_.size();
+        return record_has_come() && (in_.size() == had || has_begun());
+    }
     auto const some = read_at_once(in_, in_.room());
-    return some && *some;
+    return some && *some && has_begun();
 }
 
 task<bool> connection::await_request() {
     in_.unpin();
     read_by_ = in(first_ ? site_.times.head : site_.times.idle);
-    bool has_begun = !in_.empty();
-    if (!has_begun && !site_.draining) {
-        in_.release();
+    bool begun = has_begun();
+    while (!begun && !site_.draining) {
+        if (in_.empty()) in_.release();
         answer_.release();
         fields_ = {};
         if (wrote_last()) await_message();
         idle_ = true;
         auto const some = co_await fill(first_read);
         idle_ = false;
-        has_begun = some.has_value();
+        if (!some) break;
+        begun = has_begun();
     }
-    if (!has_begun && site_.draining) has_begun = has_come();
+    if (!begun && site_.draining) begun = has_come();
     read_by_ = in(site_.times.head);
-    co_return has_begun;
+    co_return begun;
 }
 
 // `gone`: there is nobody to answer.
@@ -311,8 +326,8 @@ task<bool> connection::end_answer() {
         int const status = broken_->kind == failure_kind::timed_out   ? 408
                            : broken_->kind == failure_kind::too_large ? 413
                                                                       : 400;
-        site::count(site_.refused);
-        if (broken_->kind != failure_kind::closed) {
+        if (broken_->kind != failure_kind::closed) {  // else it just went
+            site::count(site_.refused);
             cancelled_ = cancelled_by::nobody;
             (void)co_await refuse(status, broken_->reason);
         }
@@ -446,16 +461,45 @@ task<std::expected<std::string_view, failure>> connection::read() {
     co_return piece;
 }
 
-// One task may read the body, and have 100 sent, while another one has hints for the client. While
-// one of these is not taken whole no other can be sent, and it is not worth waiting for.
+// Notes that a 1xx is being sent, until it has been, or its sender is stopped.
+class connection::interim {
+  public:
+    explicit interim(connection& c) noexcept : of_(c) { of_.informing_ = true; }
+    ~interim() {
+        of_.informing_ = false;
+        of_.informed_.notify_waiters();
+    }
+    interim(interim const&) = delete;
+    interim& operator=(interim const&) = delete;
+
+  private:
+    connection& of_;
+};
+
+// One task may read the body, and have 100 sent, while another one has hints for the client, or the
+// answer. While one of these is not taken whole no other can be sent, and it is not worth waiting
+// for; the answer waits.
 task<done> connection::send_interim(std::string_view text) {
     if (informing_) co_return done{};
     pieces p;
     p.add(text);
-    informing_ = true;
-    auto const sent = co_await channel::send(p);
-    informing_ = false;
-    co_return sent;
+    interim const sending{*this};
+    co_return co_await channel::send(p);
+}
+
+task<void> connection::let_interim_end() {
+    while (informing_) co_await informed_.notified();
+}
+
+task<done> connection::write_behind_interim(std::string_view piece) {
+    co_await let_interim_end();
+    co_return co_await write(piece);
+}
+
+task<done> connection::write_file_behind_interim(int file, std::uint64_t offset,
+                                                 std::uint64_t length) {
+    co_await let_interim_end();
+    co_return co_await write_some_file(file, offset, length);
 }
 
 task<done> connection::inform(response_text* hints) {
@@ -466,6 +510,7 @@ task<done> connection::inform(response_text* hints) {
 }
 
 task<done> connection::send(std::string_view body) {
+    if (informing_) co_await let_interim_end();
     if (head_sent_) co_return std::unexpected{misused("the head was sent before")};
     // A length that a 304 has is that of the 200 (RFC 9110, 8.6), which is not known here.
     bool const has_length = answer_.status() != 304 || !body.empty();
@@ -477,6 +522,7 @@ task<done> connection::send(std::string_view body) {
 }
 
 task<done> connection::send_file(int file, std::uint64_t offset, std::uint64_t length) {
+    if (informing_) co_await let_interim_end();
     if (head_sent_) co_return std::unexpected{misused("the head was sent before")};
     answer_.length(length);
     buffer* const head = seal(framing::length);
@@ -486,16 +532,19 @@ task<done> connection::send_file(int file, std::uint64_t offset, std::uint64_t l
 }
 
 task<done> connection::write(std::string_view piece) {
+    if (informing_) return write_behind_interim(piece);
     buffer* const head = seal(framing::chunked);
     return write_body(head, piece);
 }
 
 task<done> connection::write_some_file(int file, std::uint64_t offset, std::uint64_t length) {
+    if (informing_) return write_file_behind_interim(file, offset, length);
     buffer* const head = seal(framing::chunked);
     return write_file(head, file, offset, length);
 }
 
 task<done> connection::flush() {
+    if (informing_) co_await let_interim_end();
     buffer* const head = seal(framing::chunked);
     if (head == nullptr) co_return done{};
     co_return co_await write_body(head, {});
@@ -506,6 +555,7 @@ task<done> connection::finish(std::span<field const> trailer) {
         co_await end_sending();
         co_return done{};
     }
+    if (informing_) co_await let_interim_end();
     buffer* const head = seal(framing::chunked);
     co_return co_await end_body(head, trailer);
 }
@@ -521,6 +571,7 @@ task<void> connection::gone() {
 }
 
 task<done> connection::upgrade() {
+    if (informing_) co_await let_interim_end();
     if (head_sent_) co_return std::unexpected{misused("the head was sent before")};
     tunnel_ = true;
     answer_.status(101);

@@ -21,6 +21,7 @@
 #include "rondo/core/task.hpp"
 #include "rondo/http/exchange.hpp"
 #include "rondo/http/head_text.hpp"
+#include "rondo/sync/notify.hpp"
 #include "site.hpp"
 
 namespace rondo::http::detail {
@@ -31,6 +32,7 @@ class connection final : public channel {
 
     connection(socket s, endpoint const& peer, site& at,
                std::shared_ptr<boost::asio::ssl::context> tls);
+    ~connection();
 
     // A proxy says whose connection it is, before all else; false: it does not.
     task<bool> be_announced();
@@ -69,6 +71,9 @@ class connection final : public channel {
     task<done> handshake();
     // Waits for the first byte of a request; false: there will be none.
     task<bool> await_request();
+    // Whether something of one was read. The end of a line is nothing of it: some clients send one
+    // behind a body (RFC 9112, 2.2). It stays, as a second one is refused.
+    bool has_begun() const noexcept { return !std::string_view{"\r\n"}.starts_with(in_.data()); }
     // Whether one has come, though its wait was cancelled.
     bool has_come() noexcept;
     task<std::expected<void, head_error>> read_head(bool* gone);
@@ -83,8 +88,13 @@ class connection final : public channel {
     task<void> turn_down(int status, char const* reason);
     task<void> linger();
 
+    class interim;
     // A head of 1xx.
     task<done> send_interim(std::string_view text);
+    // Until none is being sent: what is left of it goes before the answer.
+    task<void> let_interim_end();
+    task<done> write_behind_interim(std::string_view piece);
+    task<done> write_file_behind_interim(int file, std::uint64_t offset, std::uint64_t length);
     bool is_followed() const noexcept;
     // The head, complete, if it was not sent.
     buffer* seal(http::framing otherwise);
@@ -106,6 +116,7 @@ class connection final : public channel {
     bool head_sent_ = false;
     bool continued_ = false;  // 100 was sent, or need not be
     bool informing_ = false;  // a 1xx is being sent
+    notify informed_;         // no longer
     bool keep_ = true;
     bool tunnel_ = false;
     bool cut_ = false;  // the answer will not be complete

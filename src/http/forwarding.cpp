@@ -82,6 +82,12 @@ void append_node(std::string& to, std::string_view address) {
     to += "]\"";
 }
 
+// A zone ("fe80::1%eth0") means something on this machine only, and no Host has one.
+std::string authority_of(std::string_view address) {
+    std::string const text{address.substr(0, address.find('%'))};
+    return text.find(':') == std::string::npos ? text : "[" + text + "]";
+}
+
 std::mt19937_64& random_of_this_thread() {
     thread_local std::mt19937_64 engine = [] {
         std::random_device device;
@@ -179,7 +185,12 @@ std::optional<std::uint64_t> max_forwards(request_head const& from) noexcept {
 void add_request_fields(request_text& to, request_head const& from, hop const& h) {
     hop_fields const hops{from.fields};
     auto const may_forward = max_forwards(from);
-    to.add("host", from.host);
+    // HTTP/1.0 need not say it, and upstreams refuse an empty one: then it is what was dialled.
+    if (from.host.empty()) {
+        to.add("host", authority_of(h.local));
+    } else {
+        to.add("host", from.host);
+    }
     for (field const& f : from.fields) {
         if (is_one_of(f.name, replaced) || hops.has(f.name)) continue;
         if (!may_forward || !same_variable(f.name, "max-forwards")) to.pass_on(f);
@@ -193,7 +204,7 @@ void add_request_fields(request_text& to, request_head const& from, hop const& h
     fields const kept = hops.has("forwarded") ? fields{} : from.fields;
     to.add("forwarded", appended(kept, "forwarded", forwarded_element(h, from.host)));
     to.add("x-forwarded-for", appended(from.fields, "x-forwarded-for", h.peer));
-    to.add("x-forwarded-host", from.host);
+    if (!from.host.empty()) to.add("x-forwarded-host", from.host);
     to.add("x-forwarded-proto", h.secure ? "https" : "http");
     add_via(to, from.fields, from.minor, h.via);
     if (!h.request_id.empty()) return to.add("x-request-id", h.request_id);

@@ -90,7 +90,7 @@ task<outcome> inform(exchange* x, response_head const* interim, std::string_view
     co_return co_await x->inform(&hints);
 }
 
-// Of an answer without a body, to HEAD.
+// Of an answer without a body: to HEAD, of 304, or of nothing.
 std::optional<std::uint64_t> length_without_body(response_head const& head) noexcept {
     auto const text = head.fields.find("content-length");
     if (!text) return std::nullopt;
@@ -100,7 +100,7 @@ std::optional<std::uint64_t> length_without_body(response_head const& head) noex
     return whole ? std::optional{n} : std::nullopt;
 }
 
-void frame_answer(response_text& answer, response_head const& head, method m) noexcept {
+void frame_answer(response_text& answer, response_head const& head) noexcept {
     switch (head.framing) {
         case framing::length:
             answer.length(head.length);
@@ -110,7 +110,7 @@ void frame_answer(response_text& answer, response_head const& head, method m) no
             answer.chunked();
             break;
         case framing::none:
-            auto const n = m == method::head ? length_without_body(head) : std::nullopt;
+            auto const n = length_without_body(head);
             if (n) answer.length(*n);
             break;
     }
@@ -124,7 +124,8 @@ struct proxy::attempt {
     bool fresh = false;    // with a new connection
     bool reused = false;   // the connection had been kept open
     bool dropped = false;  // of the body something was sent that is here no more
-    bool headed = false;   // the head of a response came
+    bool begun = false;    // a byte of a response came
+    bool headed = false;   // its head did
     std::optional<std::string_view> piece = {};  // of the body: read, and here until the next
 
     // The two that run at once.
@@ -167,7 +168,7 @@ std::vector<proxy::figures> proxy::measure() const {
 void proxy::failed(exchange const& x, attempt const& a, failure const& f) {
     // A connection that was kept open may be closed at any time; the backend is well. So it may be
     // if it has nothing to say for long, in an answer that it has begun.
-    bool const stale = a.reused && f.kind == failure_kind::closed && !a.headed;
+    bool const stale = a.reused && f.kind == failure_kind::closed && !a.begun;
     bool const quiet = a.headed && f.kind == failure_kind::timed_out;
     bool const blamed = f.source == party::upstream && !stale && !quiet;
     if (!blamed && !lacks_means(f)) return;
@@ -185,7 +186,7 @@ bool proxy::try_again(attempt& a, failure const& f, method m) {
     bool const may_repeat = is_idempotent(m) && f.kind == failure_kind::closed && !a.fresh;
     bool const safe = f.retry_safe || may_repeat;
     bool const elsewhere = f.source == party::upstream || lacks_means(f);  // it may be better there
-    if (a.second || a.dropped || a.headed || !safe || !elsewhere) return false;
+    if (a.second || a.dropped || a.begun || !safe || !elsewhere) return false;
     if (a.reused) {
         a.fresh = true;  // at the same backend
         a.reused = false;
@@ -282,6 +283,7 @@ task<outcome> proxy::download(exchange* x, call* from, attempt* a) {
         if (!informed) co_return informed;
         read = co_await from->read_any_head();
     }
+    a->begun = from->answered();
     if (!read) co_return std::unexpected{read.error()};
     response_head const& head = **read;
     a->headed = true;
@@ -291,7 +293,7 @@ task<outcome> proxy::download(exchange* x, call* from, attempt* a) {
     answer.status(head.status, head.reason);
     detail::add_response_fields(answer, head, options_.name);
     if (head.status == 101) co_return co_await tunnel(x, from, head.upgrade);
-    frame_answer(answer, head, x->head().method);
+    frame_answer(answer, head);
     auto piece = from->try_read();
     if (!piece) {
         // It may be long until something comes: the client has the head meanwhile.

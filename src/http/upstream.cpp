@@ -134,6 +134,11 @@ task<std::expected<void, failure>> upstream::read_one_head() {
         if (found == head_search::found::complete) break;
         auto const more = co_await fill(first_read);
         if (!more) co_return std::unexpected{with_retry(more.error())};
+        // Nobody has asked yet: it is no answer, though it may look like one (RFC 9112, 6.3).
+        if (sent_nothing()) {
+            failure const unasked = from(failure_kind::closed, "it spoke before it was asked");
+            co_return std::unexpected{with_retry(unasked)};
+        }
         answered_ = true;
     }
     leave_room_for_body(search.length());

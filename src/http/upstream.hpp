@@ -33,6 +33,7 @@ class upstream final : public channel {
     void begin(bool reused) noexcept;
 
     bool reused() const noexcept { return reused_; }
+    bool answered() const noexcept { return answered_; }
     request_text& head() noexcept { return request_; }
     endpoint const& to() const noexcept { return to_; }
     pool& from_pool() const noexcept { return pool_; }

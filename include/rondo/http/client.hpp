@@ -11,11 +11,12 @@
 //                worker. A connection goes back to it when its call is destroyed after a complete
 //                exchange with nothing left over; otherwise it is closed.
 // Safety         a response is scanned as strictly as a request; a hostile one ends the call with
-//                an error. read_head() skips 1xx, but for 101; there are 15 of them at most.
+//                an error. So does what comes before a byte of the request was sent: it is for
+//                somebody else. read_head() skips 1xx, but for 101; there are 15 of them at most.
 // Errors         say whose fault it is and whether the request may be sent again elsewhere: yes, if
-//                no connection could be made, if it was closed before a byte of the request was
-//                sent, or if one that was used before was closed without a byte of a response to a
-//                request that is idempotent.
+//                no connection could be made, if it was closed, or spoke, before a byte of the
+//                request was sent, or if one that was used before was closed without a byte of a
+//                response to a request that is idempotent.
 // Both at once   what is sent and what is read may be up to two tasks of the same worker.
 // Timeouts       of connecting, of the response's head from the end of the request, between two
 //                pieces. Precise to an eighth of the shortest, or half a second.
@@ -57,7 +58,8 @@ class [[nodiscard("dropping a call ends it")]] call {
     explicit call(std::unique_ptr<detail::upstream, detail::give_back> over) noexcept
         : over_(std::move(over)) {}
 
-    bool reused() const noexcept;  // the connection had been used before
+    bool reused() const noexcept;    // the connection had been used before
+    bool answered() const noexcept;  // a byte of a response came
 
     // The head of the request, until it is sent. Its length() or chunked() must be said if a body
     // is written.

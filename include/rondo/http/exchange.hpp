@@ -14,7 +14,7 @@
 //                left unread is drained within a limit, or the connection ends.
 // Body out       write() returns when the system has taken all of it: a slow client slows the
 //                handler down. The head goes with the first piece. What HEAD, 204 and 304 forbid to
-//                send is counted and not sent.
+//                send is not sent.
 // Errors         values. After one the connection ends; a handler may simply return.
 //                A handler that throws is answered for with 500, if nothing was sent.
 // No answer      a handler that returns without one is answered for with 500. One that returns
@@ -80,7 +80,7 @@ class exchange {
 
     // Something that the client may know before the answer: a head of 1xx, such as 103 (Early
     // Hints). HTTP/1.0 has none of these, and gets none. Nor does a client that has not yet taken
-    // the one before.
+    // the one before. An answer that another task sends meanwhile waits for it.
     task<done> inform(response_text* hints);
 
     // The whole answer: its head and this body.
@@ -99,7 +99,7 @@ class exchange {
 
     // So many bytes of the request's body were read.
     std::uint64_t received() const noexcept;
-    // So many bytes of the answer's body were sent, or would be if they had to.
+    // So many bytes of the answer's body were sent: none of what HEAD, 204 and 304 forbid.
     std::uint64_t sent() const noexcept;
 
     // Ends when the client has closed its connection, or its side of it. For who waits before it

@@ -8,15 +8,18 @@
 //                (balance.hpp). Failing is: no connection, no response, none in time, a malformed
 //                one, one that breaks off. A status is the backend's own affair, and so is a pause
 //                in an answer that it has begun. If no descriptor or memory is left here for a
-//                connection, that is no fault of the backend's.
+//                connection, that is no fault of the backend's. (Of ports the system says the same
+//                as of an address that cannot be used from here.)
 // Request        goes on as it came: method, target, fields and body, but for the fields of the
 //                connection. Forwarded (RFC 7239) and X-Forwarded-For are appended to,
 //                X-Forwarded-Host and -Proto replaced; Via; X-Request-Id is made if the client
-//                sent none that is sound. OPTIONS and TRACE with Max-Forwards are counted down, and
-//                with 0 are answered here.
+//                sent none that is sound. Host is the address that the client dialled if it named
+//                none (HTTP/1.0). OPTIONS and TRACE with Max-Forwards are counted down, and with 0
+//                are answered here.
 // Streaming      bodies go both ways as they come, at the pace of the slower side, at the same
 //                time: a backend may answer before it has read everything. Nothing is kept: the
-//                head of an answer waits for its body only if some of that came with it.
+//                head of an answer waits for its body only if some of that came with it. The head
+//                of a request goes with the first piece of its body.
 // Hints          of 1xx go on before the answer, to clients of HTTP/1.1; 100 is the server's own
 //                affair.
 // Upgrades       to WebSocket are passed on; if the backend agrees the two connections become a

@@ -1,6 +1,8 @@
 // Whose fault it is that an answer is late, or not whole: who is told so, and who is set aside.
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 
+#include <cerrno>
 #include <chrono>
 #include <string>
 #include <string_view>
@@ -145,6 +147,21 @@ TEST(Blame, AnAnswerThatEndsWithTheConnectionIsNotWholeIfThatIsReset) {
 
 // A sanitizer opens pipes to look at memory, and takes it for bad where it cannot.
 #ifndef RONDO_TEST_SANITIZED
+
+// It has no other end than that of its connection, which must not look like one then.
+TEST(Blame, HalfAnAnswerToHttp10IsReset) {
+    scripted_server up{[](wire& w) {
+        (void)w.read_message();
+        w.send(chunked_ok + "4\r\nhalf\r\n");
+    }};
+    running r{forwarding_to(quoted(up))};
+    wire w = r.connect();
+    w.send("GET / HTTP/1.0\r\nHost: h\r\n\r\n");
+    EXPECT_TRUE(w.read_until("half").ends_with("half"));
+    char more = 0;
+    EXPECT_EQ(::recv(w.fd(), &more, 1, 0), -1);
+    EXPECT_EQ(errno, ECONNRESET);
+}
 
 TEST(Blame, WantOfDescriptorsIsNotTheBackends) {
     scripted_server up{always(ok)};

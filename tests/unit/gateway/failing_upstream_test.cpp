@@ -185,12 +185,14 @@ TEST(Proxy, SeesAResetThatCameWithAPartOfAnAnswer) {
 }
 
 // An upstream that answers a request and keeps the connection, then waits for what comes next and
-// closes without an answer. Connections after the first one answer everything.
+// closes without an answer, or with some last words. Connections after the first one answer
+// everything.
 class fickle_upstream {
   public:
     // Its first connection closes when the next request is there, or when it is told to.
     enum class closes : std::uint8_t { after_a_request, when_told };
-    explicit fickle_upstream(closes when) : when_(when) {}
+    explicit fickle_upstream(closes when, std::string last_words = {})
+        : when_(when), last_words_(std::move(last_words)) {}
     ~fickle_upstream() { close_now(); }
 
     std::string address() const { return quoted(server_); }
@@ -225,12 +227,14 @@ class fickle_upstream {
             } else if (auto told = close_.blocking_acquire()) {
                 told->forget();
             }
+            w.send(last_words_);
             return;
         }
         while (read_one(w)) w.send(ok);
     }
 
     closes when_;
+    std::string last_words_;
     std::atomic<bool> first_{true};
     semaphore close_{0};
     std::mutex lock_;
@@ -249,6 +253,24 @@ TEST(Proxy, SendsAPostAgainOfWhichNothingWasSent) {
     EXPECT_EQ(w.read_head(), "HTTP/1.1 100 Continue\r\n\r\n");
     up.close_now();
     ASSERT_TRUE(up.await_connections(2));
+    w.send("body");
+    EXPECT_EQ(body_of(w.read_message()), "ok");
+    EXPECT_EQ(up.requests("POST"), 1);
+}
+
+// The client decides for how long nothing is sent, and what comes meanwhile may be for anybody.
+TEST(Proxy, TakesNothingForAnAnswerThatCameBeforeTheRequestWasSent) {
+    fickle_upstream up{fickle_upstream::closes::when_told,
+                       "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison"};
+    running r{forwarding_to(up.address())};
+    wire w = r.connect();
+    w.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    EXPECT_EQ(body_of(w.read_message()), "ok");
+    w.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n");
+    // It has chosen a connection, and waits for something to send.
+    EXPECT_EQ(w.read_head(), "HTTP/1.1 100 Continue\r\n\r\n");
+    up.close_now();
+    EXPECT_TRUE(up.await_connections(2));
     w.send("body");
     EXPECT_EQ(body_of(w.read_message()), "ok");
     EXPECT_EQ(up.requests("POST"), 1);
@@ -288,6 +310,19 @@ TEST(Proxy, RefusesAHeadThatBreaksOff) {
     }};
     running r{forwarding_to(quoted(up))};
     EXPECT_EQ(status_of(r.ask("/")), "502");
+}
+
+TEST(Proxy, DoesNotTryAgainAfterAPartOfAHead) {
+    std::atomic<int> seen{0};
+    auto const breaking_off = [&](wire& w) {
+        if (!w.read_head().empty()) ++seen;
+        w.send("HTTP/1.1 200 OK\r\nContent-Le");
+    };
+    scripted_server a{breaking_off};
+    scripted_server b{breaking_off};
+    running r{forwarding_to("[" + quoted(a) + ", " + quoted(b) + "]")};
+    EXPECT_EQ(status_of(r.ask("/")), "502");
+    EXPECT_EQ(seen, 1);
 }
 
 TEST(Proxy, RefusesAHostileHead) {
@@ -349,23 +384,22 @@ TEST(Proxy, DoesNotCountTheTimeThatABodyTakesAgainstTheUpstream) {
 }
 
 TEST(Proxy, ClosesTheUpstreamIfTheClientIsGone) {
-    std::atomic<bool> ended{false};
-    {
-        scripted_server up{[&](wire& w) {
-            w.read_head();
-            std::string const piece(64 * 1024, 'x');
-            w.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000000000\r\n\r\n");
-            while (w.send(piece)) {
-            }
-            ended = true;
-        }};
-        running r{forwarding_to(quoted(up))};
-        wire w = r.connect();
-        w.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
-        (void)w.read(100'000);
-        w.reset();
-    }
-    EXPECT_TRUE(ended);
+    semaphore ended{0};
+    scripted_server up{[&](wire& w) {
+        w.read_head();
+        std::string const piece(64 * 1024, 'x');
+        w.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000000000\r\n\r\n");
+        while (w.send(piece)) {
+        }
+        ended.add_permits(1);
+    }};
+    running r{forwarding_to(quoted(up))};
+    wire w = r.connect();
+    w.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    (void)w.read(100'000);
+    w.reset();
+    // Before the gateway ends, which closes it too, and before the wire of the upstream gives up.
+    EXPECT_TRUE(ended.blocking_acquire_for(1, std::chrono::seconds{15}));
 }
 
 TEST(Proxy, DoesNotSendHalfABodyAsAWhole) {

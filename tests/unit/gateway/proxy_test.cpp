@@ -269,7 +269,7 @@ TEST(Proxy, AnswersHeadAndWhatHasNoBody) {
             if (seen.starts_with("HEAD")) {
                 w.send("HTTP/1.1 200 OK\r\nContent-Length: 1234\r\n\r\n");
             } else if (seen.starts_with("GET /304")) {
-                w.send("HTTP/1.1 304 Not Modified\r\nETag: \"x\"\r\n\r\n");
+                w.send("HTTP/1.1 304 Not Modified\r\nContent-Length: 99\r\n\r\n");
             } else {
                 w.send("HTTP/1.1 204 No Content\r\n\r\n");
             }
@@ -283,9 +283,24 @@ TEST(Proxy, AnswersHeadAndWhatHasNoBody) {
         EXPECT_EQ(status_of(head), "200");
         EXPECT_EQ(field_of(head, "content-length"), "1234");
         w.send("GET /304 HTTP/1.1\r\nHost: h\r\n\r\n");
-        EXPECT_EQ(status_of(w.read_head()), "304");
+        std::string const unchanged = w.read_head();
+        EXPECT_EQ(status_of(unchanged), "304");
+        EXPECT_EQ(field_of(unchanged, "content-length"), "99");
         w.send("GET /204 HTTP/1.1\r\nHost: h\r\n\r\n");
         EXPECT_EQ(status_of(w.read_head()), "204");
+    }
+}
+
+TEST(Proxy, PassesALengthOfNothingOn) {
+    scripted_server up{always("HTTP/1.1 201 Made\r\nContent-Length: 0\r\n\r\n")};
+    running r{forwarding_to(quoted(up))};
+    std::string const answer = r.ask("/");
+    EXPECT_EQ(field_of(answer, "content-length"), "0");
+    EXPECT_EQ(field_of(answer, "transfer-encoding"), "");
+    wire w = r.connect();
+    for (int i = 0; i < 2; ++i) {
+        w.send("GET / HTTP/1.0\r\nHost: h\r\nConnection: keep-alive\r\n\r\n");
+        EXPECT_EQ(field_of(w.read_head(), "connection"), "keep-alive");
     }
 }
 

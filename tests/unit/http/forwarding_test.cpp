@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace rondo::http::detail {
@@ -53,6 +54,26 @@ TEST(Forwarding, AddsWhereTheRequestCameFrom) {
     EXPECT_EQ(line_of(lines, "x-forwarded-host"), "example.com|");
     EXPECT_EQ(line_of(lines, "x-forwarded-proto"), "http|");
     EXPECT_EQ(line_of(lines, "via"), "1.1 rondo|");
+}
+
+TEST(Forwarding, NamesTheAddressThatWasDialledIfTheClientNamesNoHost) {
+    hop local = from_v6;
+    local.local = "fe80::1%eth0";
+    for (auto const& [h, host] :
+         {std::pair{from_v4, "\r\nhost: 192.0.2.9\r\n"}, std::pair{from_v6, "\r\nhost: [::1]\r\n"},
+          std::pair{local, "\r\nhost: [fe80::1]\r\n"}}) {
+        std::array<field, 4> table;
+        auto const head = scan_request("GET / HTTP/1.0\r\n\r\n", {}, table);
+        ASSERT_TRUE(head.has_value());
+        request_text out;
+        out.line(head->verb, head->path);
+        add_request_fields(out, *head, h);
+        std::string const text{out.seal().data()};
+        EXPECT_NE(text.find(host), std::string::npos) << text;
+        EXPECT_EQ(text.find("x-forwarded-host"), std::string::npos) << text;
+        std::array<field, 32> again;
+        EXPECT_TRUE(scan_request(text, {}, again).has_value()) << "we would refuse it";
+    }
 }
 
 TEST(Forwarding, QuotesWhatIsNoToken) {

@@ -445,6 +445,13 @@ TEST(Server, EndsAConnectionWhoseBodyStops) {
     EXPECT_EQ(status_in(w.hear_all()), 408);
 }
 
+TEST(Server, RefusesNobodyWhoWentInTheMiddleOfABody) {
+    served s{echo};
+    EXPECT_EQ(s.answer_to("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nab"), "");
+    EXPECT_EQ(s.server().measure().requests, 1U);
+    EXPECT_EQ(s.server().measure().refused, 0U);
+}
+
 TEST(Server, TheTimeOfAWriteDoesNotEndAConnectionThatIsIdle) {
     served s{hello, {.write_timeout = 40ms}};
     wire w = s.dial();

@@ -84,6 +84,19 @@ TEST(ServerStop, AnswersARequestWhoseFirstByteWasRead) {
     stopper.join();
 }
 
+// Some clients send one behind a body (RFC 9112, 2.2), and nothing may follow it.
+TEST(ServerStop, TakesNoEndOfALineForARequest) {
+    for (std::string const end : {"\r\n", "\r"}) {
+        served s{hello, {.head_timeout = 1h}};
+        wire w = s.dial();
+        w.say("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody" + end);
+        EXPECT_EQ(body_in(w.hear_message()), "hello");
+        EXPECT_EQ(s.server().blocking_stop(20s), 0U);
+        EXPECT_EQ(w.hear_all(), "");
+        EXPECT_EQ(s.server().measure().refused, 0U);
+    }
+}
+
 // Requests that are answered one by one, when they are told to.
 class held {
   public:
@@ -225,6 +238,26 @@ TEST(ServerStop, CutsOffWhatIsLeftWhenTheGraceIsOver) {
     begun.blocking_notified();
     EXPECT_EQ(s.server().blocking_stop(10ms), 1U);
     EXPECT_EQ(w.hear_all(), "");
+}
+
+// An end of the connection would be the end of the answer.
+TEST(ServerStop, ResetsWhatIsLeftOfAnAnswerToHttp10) {
+    notify begun;
+    served s{[&](exchange* x) {
+        return [](exchange* on, notify* b) -> task<void> {
+            (void)co_await on->write("half");
+            b->notify_one();
+            co_await sleep_for(1h);
+        }(x, &begun);
+    }};
+    wire w = s.dial();
+    w.say("GET / HTTP/1.0\r\n\r\n");
+    begun.blocking_notified();
+    EXPECT_EQ(s.server().blocking_stop(10ms), 1U);
+    EXPECT_TRUE(w.hear_until("half").ends_with("half"));
+    char more = 0;
+    EXPECT_EQ(::recv(w.fd(), &more, 1, 0), -1);
+    EXPECT_EQ(errno, ECONNRESET);
 }
 
 // Its connection is still read from, for a while, as its body was not.

@@ -1,0 +1,104 @@
+// What is sent of an answer: what is counted of it, and what it waits for.
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <semaphore>
+#include <string>
+
+#include "rondo/core/when_all.hpp"
+#include "rondo/http/server.hpp"
+#include "rondo/sync/notify.hpp"
+#include "wire.hpp"
+
+namespace rondo::http {
+namespace {
+
+using test::body_in;
+using test::served;
+using test::status_in;
+using test::wire;
+
+constexpr std::size_t much = std::size_t{64} << 20;  // more than the systems take unasked
+
+// Of what nobody got nobody pays.
+TEST(Sending, CountsOfAFileWhatWasSent) {
+    int const file = ::memfd_create("much", MFD_CLOEXEC);
+    ASSERT_EQ(::ftruncate(file, static_cast<off_t>(much)), 0);
+    {
+        notify ended;
+        std::atomic<std::uint64_t> sent{0};
+        served s{[&](exchange* x) {
+            return [](exchange* on, int f, notify* end,
+                      std::atomic<std::uint64_t>* count) -> task<void> {
+                (void)co_await on->send_file(f, 0, much);
+                *count = on->sent();
+                end->notify_one();
+            }(x, file, &ended, &sent);
+        }};
+        wire w = s.dial();
+        w.say("HEAD / HTTP/1.1\r\nHost: a\r\n\r\n");
+        ended.blocking_notified();
+        EXPECT_EQ(sent.load(), 0U);
+        w.hear_until("\r\n\r\n");
+        w.say("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+        w.hear(1000);
+        w.close();  // while something is unread: a reset
+        ended.blocking_notified();
+        EXPECT_GE(sent.load(), 1U);
+        EXPECT_LT(sent.load(), much);
+    }
+    ::close(file);
+}
+
+// Hints that have to wait, and an answer at a moment in which it could be sent.
+class hasty {
+  public:
+    handler serve() {
+        return [this](exchange* x) { return answer(x, this); };
+    }
+
+    std::binary_semaphore waits{0};  // the hints do
+    std::binary_semaphore go_on{0};
+
+  private:
+    static task<void> answer(exchange* x, hasty* h) {
+        response_text hints;
+        hints.status(103);
+        hints.add("x-much", std::string(much / 4, 'm'));
+        co_await when_all(x->inform(&hints), send(x, h));
+    }
+    // In the way of its worker: nobody else learns that there is room again.
+    static task<void> send(exchange* x, hasty* h) {
+        h->waits.release();
+        h->go_on.acquire();
+        (void)co_await x->send("hello");
+    }
+};
+
+TEST(Sending, AnAnswerWaitsForTheHintsBeforeIt) {
+    hasty h;
+    served s{h.serve()};
+    wire w = s.dial();
+    w.say("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    h.waits.acquire();
+    std::string all;
+    char some[16384];
+    for (ssize_t n = 0; (n = ::recv(w.fd(), some, sizeof some, MSG_DONTWAIT)) > 0;) {
+        all.append(some, static_cast<std::size_t>(n));
+    }
+    h.go_on.release();
+    all += w.hear_all();
+    std::string const end = "m\r\n\r\n";
+    std::size_t const at = all.find_first_not_of('m', all.find("mm")) - 1;
+    ASSERT_EQ(all.compare(at, end.size(), end), 0) << "something is in between";
+    std::string const answer = all.substr(at + end.size());
+    EXPECT_EQ(status_in(answer), 200);
+    EXPECT_EQ(body_in(answer), "hello");
+}
+
+}  // namespace
+}  // namespace rondo::http
