@@ -30,6 +30,9 @@
 //   - a timer is added while a worker becomes the keeper: it says that it is the keeper, and then
 //     asks for the next deadline, under the lock under which timers are added. Either it sees the
 //     timer or whoever adds it sees the keeper.
+//   - a timer is added while the last to search, who was the keeper, finds a job: it says that
+//     nobody searches, and then looks for timers, under the same lock. Either it sees the timer or
+//     whoever adds it sees that nobody searches.
 //   - a worker is chosen by the intake while it wakes up for another reason. It searches then as
 //     every worker that was chosen; the call of unpark() that it is owed comes late, maybe so late
 //     that the worker has nothing to do any more and ends: it waits for that call.
@@ -390,8 +393,8 @@ void team::search_ended() noexcept {
 }
 
 // I3; sequentially consistent: as in add()
-bool team::time_is_not_kept() const noexcept {
-    return !timers_.empty() && keeper_.load(std::memory_order_seq_cst) == nullptr;
+bool team::time_is_not_kept() noexcept {
+    return keeper_.load(std::memory_order_seq_cst) == nullptr && !timers_.none();
 }
 
 bool team::can_be_stolen() const noexcept {

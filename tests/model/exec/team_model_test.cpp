@@ -474,6 +474,30 @@ TEST(TeamModel, ATimerThatAnotherThreadAddsMayBeTheLastThatHappens) {
         1);
 }
 
+// Who was to keep the time has found a job, in the same instant in which a timer is added. Kills
+// keep_the_time_no_more_on_a_hint.
+TEST(TeamModel, ATimerThatIsAddedWhileTheKeeperFindsAJobFires) {
+    EXPECT_HOLDS_AT_RANDOM([] {
+        parker fired;
+        parker done;
+        parker up;
+        unparks now{fired};
+        doing before{[&] { up.unpark(); }};
+        doing long_one{[&] {
+            fired.park();
+            done.unpark();
+        }};
+        crowd c{2};
+        c.start();
+        c.worker(0).post(before);  // so that it may lie down last, and keep the time
+        up.park();
+        c->post(long_one);
+        c->timers().add(now, time_point{});
+        done.park();
+        c.end();
+    });
+}
+
 // Between pause() and resume() no worker runs anything, and afterwards all goes on.
 TEST(TeamModel, NothingRunsInAPause) {
     EXPECT_HOLDS(

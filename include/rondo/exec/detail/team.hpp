@@ -232,7 +232,7 @@ class team final : public executor, timer_service {
 
     bool alone() const noexcept { return runners_.size() == 1; }
     bool can_be_stolen() const noexcept;
-    bool time_is_not_kept() const noexcept;
+    bool time_is_not_kept() noexcept;
     void search_ended() noexcept;
     void fire_timers() noexcept;
     void hold() noexcept;
