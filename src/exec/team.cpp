@@ -12,9 +12,11 @@
 //
 // Invariants
 //   I1  a sleeper, and a job that any worker may run, imply a searcher; or that the job is next_
-//       of a worker, or has given way in its turn and is the only one in the own queue. Whoever
-//       posts one looks for sleepers (intake.cpp, I1 and I2), and so does a worker that begins a
-//       turn with others waiting in its queue: next_ and the first that gives way need not.
+//       of a worker, woken since that one's last turn began, or has given way in that turn and is
+//       the only one in the own queue. Whoever posts one looks for sleepers (intake.cpp, I1 and
+//       I2), and so does a worker that begins a turn with others waiting in its queue: next_ and
+//       the first that gives way need not. What is next_ when the turn of another one begins joins
+//       the queue.
 //   I2  a letter in the inbox implies that its worker is up, or that its driver was un-parked
 //       since.
 //   I3  a timer and a sleeper imply a keeper, a searcher, or a worker that is up and between two
@@ -153,6 +155,8 @@ void runner::pause() noexcept {
 }
 
 void runner::run_job(job& j, executor& as) noexcept {
+    // I1: this turn may last, and has not woken it
+    if (next_ != nullptr && !team_.alone()) push_last(*std::exchange(next_, nullptr));
     if (searching_) stop_searching();                                        // I4
     if (own_.size() != 0 && team_.intake_.idle()) team_.intake_.wake_one();  // I1
     thread_->current = &as;

@@ -283,6 +283,60 @@ TEST(TeamModel, APinnedJobThatDoesNotEndKeepsNobodyFromBeingWoken) {
         2);
 }
 
+// A turn keeps what it has woken itself, not what the one before it has. Kills
+// keep_what_another_turn_has_woken.
+TEST(TeamModel, WhatATurnHasWokenIsNotKeptByThePinnedOneAfterIt) {
+    EXPECT_HOLDS(
+        [] {
+            parker done;
+            parker woken_ran;
+            doing woken{[&] { woken_ran.unpark(); }};
+            crowd c{2};
+            doing pinned{[&] {
+                woken_ran.park();
+                done.unpark();
+            }};
+            doing outer{[&] {
+                runner::current()->post(pinned);
+                c->wake(woken);
+            }};
+            c->post(outer);
+            c.start();
+            done.park();
+            c.end();
+            RONDO_CHECK_EXPECT(woken.runs() == 1 && pinned.runs() == 1);
+        },
+        3);
+}
+
+// Nor does one that a worker with enough to do takes from outside.
+TEST(TeamModel, WhatATurnHasWokenIsNotKeptByTheOneFromOutsideAfterIt) {
+    EXPECT_HOLDS(
+        [] {
+            parker done;
+            parker often_enough;
+            crowd c{2};
+            job* itself = nullptr;
+            int runs = 0;
+            doing again{[&] {
+                if (++runs == 3) return often_enough.unpark();
+                c->wake(*itself);
+            }};
+            itself = &again;
+            doing long_one{[&] {
+                often_enough.park();
+                done.unpark();
+            }};
+            c->post(again);
+            c->post(long_one);
+            c.start();
+            done.park();
+            c.end();
+            RONDO_CHECK_EXPECT(again.runs() == 3 && long_one.runs() == 1);
+        },
+        3);
+}
+
 // The worker sleeps for one reason and is chosen for another in the same instant.
 TEST(TeamModel, APinnedAndASharedJobMeetAtOneSleeper) {
     EXPECT_HOLDS(
