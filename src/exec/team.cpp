@@ -527,7 +527,11 @@ void team::resume() noexcept {
     }
 }
 
-void team::pause_for_good() noexcept { pauses_.fetch_or(for_good, std::memory_order_relaxed); }
+// Those who sleep are woken to see it: in their sleep they would run handlers.
+void team::pause_for_good() noexcept {
+    pauses_.fetch_or(for_good, std::memory_order_relaxed);  // relaxed: unpark() orders
+    for (auto const& r : runners_) r->driver_.unpark();
+}
 
 // A worker that has come too late for one pause may be in time for the next: it goes on only when
 // it has seen that there is none.

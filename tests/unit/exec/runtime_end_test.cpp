@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
 #include <chrono>
 #include <exception>
 #include <memory>
@@ -163,6 +165,22 @@ TEST(RuntimeEnd, AnAbandonedRuntimeTakesNoFurtherTurn) {
         rt.abandon();
     }
     EXPECT_EQ(notes, 0);
+}
+
+// One that sleeps would run handlers in its sleep.
+TEST(RuntimeEnd, AnAbandonedRuntimeRunsNoFurtherHandler) {
+    static std::atomic<bool> ran{false};
+    boost::asio::io_context* left = nullptr;
+    {
+        runtime rt{{.workers = 1}};
+        while (rt.measure().workers[0].parks == 0) std::this_thread::yield();
+        left = &rt.context(0);
+        rt.abandon();
+    }
+    boost::asio::post(*left, [] { ran = true; });
+    // In real time: in which the handler would run.
+    std::this_thread::sleep_for(50ms);
+    EXPECT_FALSE(ran);
 }
 
 // --- what it tells ---
