@@ -136,7 +136,7 @@ void runner::unpark() noexcept {
 bool runner::turn() noexcept {
     // relaxed: hold() looks again and orders
     if (team::pausing(team_.pauses_.load(std::memory_order_relaxed))) pause();
-    if (++turn_ == turns_before_a_look) look_around();
+    if (turn_ >= turns_before_a_look) look_around();
     bool ran = false;
     if (job* const j = local_.pop()) {
         run_job(*j, home());
@@ -162,6 +162,7 @@ void runner::run_job(job& j, executor& as) noexcept {
     thread_->current = &as;
     running_.store(&j, std::memory_order_relaxed);  // relaxed: an address to compare with
     turns.add_one();
+    ++turn_;
     j.run(j);
 }
 

@@ -319,7 +319,7 @@ TEST(TeamModel, WhatATurnHasWokenIsNotKeptByTheOneFromOutsideAfterIt) {
             job* itself = nullptr;
             int runs = 0;
             doing again{[&] {
-                if (++runs == 3) return often_enough.unpark();
+                if (++runs == 4) return often_enough.unpark();
                 c->wake(*itself);
             }};
             itself = &again;
@@ -332,7 +332,7 @@ TEST(TeamModel, WhatATurnHasWokenIsNotKeptByTheOneFromOutsideAfterIt) {
             c.start();
             done.park();
             c.end();
-            RONDO_CHECK_EXPECT(again.runs() == 3 && long_one.runs() == 1);
+            RONDO_CHECK_EXPECT(again.runs() == 4 && long_one.runs() == 1);
         },
         3);
 }
@@ -471,6 +471,39 @@ TEST(TeamModel, WhatIsHeardIsNoJobsTurn) {
         t.close();
         t.runners().front()->run();
         RONDO_CHECK_EXPECT(heard);
+    });
+}
+
+// In one round a worker may run a pinned and a shared job: both are turns. Kills
+// count_two_turns_as_one.
+TEST(TeamModel, AWorkerThatIsBusyInTwoWaysListensNoLater) {
+    EXPECT_HOLDS([] {
+        int since = 0;  // turns since it listened
+        int left = 20;
+        hearing_driver ears;
+        team t{{.drivers = {&ears}, .on_unobserved = {}}};
+        std::function<void()> const hear = [&] {
+            since = 0;
+            ears.will_hear(hear);
+        };
+        ears.will_hear(hear);
+        auto const count = [&] { RONDO_CHECK_EXPECT(++since <= 4); };
+        doing woken{count};
+        struct again final : job {
+            using body = std::function<void(job&)>;
+            explicit again(body f) noexcept
+                : job([](job& j) noexcept { static_cast<again&>(j).runs(j); }),
+                  runs(std::move(f)) {}
+            body runs;
+        } busy{[&](job& j) {
+            count();
+            if (--left == 0) return;
+            t.wake(woken);
+            t.give_way(j);
+        }};
+        t.post(busy);
+        t.close();
+        t.runners().front()->run();
     });
 }
 

@@ -136,7 +136,7 @@ class alignas(64) runner final : public executor, seat {
     driver& driver_;
     std::size_t const index_;
     thread_state* thread_ = nullptr;  // while it runs
-    std::uint32_t turn_ = 0;
+    std::uint32_t turn_ = 0;          // since it looked around
     eagerness eagerness_;
     bool searching_ = false;
     bool ended_ = false;
