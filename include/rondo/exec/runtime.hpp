@@ -162,8 +162,9 @@ class runtime {
     void abandon() noexcept;
 
     metrics measure() const;
-    // Where each task is. Workers pause between two turns meanwhile, a tenth of a second at most;
-    // something foreign that resumes a task in a thread of its own waits. See task_trace.hpp.
+    // Where each task is. Workers pause between two turns until all are noted, the longer the more
+    // there are; one whose turn does not end is waited for a tenth of a second at most. Something
+    // foreign that resumes a task in a thread of its own waits. See task_trace.hpp.
     snapshot dump();
 
   private:
