@@ -56,6 +56,11 @@ std::size_t timer_queue::fire_due(time_point now) noexcept {
     return fired;
 }
 
+bool timer_queue::none() noexcept {
+    std::lock_guard const guard{lock_};
+    return wheel_.empty();
+}
+
 std::optional<time_point> timer_queue::next() noexcept {
     std::lock_guard const guard{lock_};
     std::optional<time_point> const at = wheel_.next_expiry();

@@ -215,6 +215,10 @@ bool crew::can_be_stolen() const noexcept {
 }
 
 void crew::close() noexcept {
+    for (auto const& i : intakes_) i->close_together();
+}
+
+void crew::dismiss() noexcept {
     for (auto const& i : intakes_) i->close();
 }
 

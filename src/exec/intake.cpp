@@ -19,6 +19,8 @@
 //       is followed by a look at idle_, and whoever sets idle_ looks at the queues after it. Both
 //       are sequentially consistent, so one of the two sees the other.
 //   I3  a waiter for room implies size_ > capacity / 2, or letting_in_.
+//   I4  who ends together does so when the last lies down: then nobody runs a job that could push
+//       another one, and nothing is left, as each has emptied its own queue before it lay down.
 //
 // Races considered
 //   - post() of the job that ends the pool: after the unlock it touches only the seat of the worker
@@ -109,6 +111,7 @@ seat& intake::choose_first() noexcept {
     seat& first = *asleep_.read();
     asleep_ = first.next_asleep_.read();
     first.asleep_ = false;
+    --sleepers_;
     first.searching_ = true;
     first.times_chosen_ = first.times_chosen_ + 1;
     ++searching_;
@@ -225,7 +228,11 @@ bool intake::end_search(seat& me) noexcept {
 intake::rest intake::lie_down(seat& me) noexcept {
     std::lock_guard const guard{lock()};
     if (size() != 0) return rest::stay_up;
-    if (closing_) {
+    if (together_ && sleepers_ + 1 == workers_here_) {  // I4
+        together_ = false;
+        wake_all();
+    }
+    if (closing_ && !together_) {
         stop_searching(me);
         --workers_here_;
         return rest::ended;
@@ -233,6 +240,7 @@ intake::rest intake::lie_down(seat& me) noexcept {
     me.next_asleep_ = asleep_.read();
     me.asleep_ = true;
     asleep_ = &me;
+    ++sleepers_;
     if (!stop_searching(me)) publish_idle();
     return searching_ == 0 ? rest::look_again : rest::park;  // I2
 }
@@ -244,10 +252,16 @@ bool intake::get_up(seat& me) noexcept {
     while (*link != &me) link = &link->read()->next_asleep_;
     *link = me.next_asleep_.read();
     me.asleep_ = false;
+    --sleepers_;
     me.searching_ = true;
     ++searching_;
     publish_idle();
     return true;
+}
+
+void intake::wake_all() noexcept {
+    while (asleep_ != nullptr) choose_first().unpark();
+    publish_idle();
 }
 
 void intake::refuse() noexcept {
@@ -257,8 +271,15 @@ void intake::refuse() noexcept {
 void intake::close() noexcept {
     std::lock_guard const guard{lock()};
     closing_ = true;
-    while (asleep_ != nullptr) choose_first().unpark();
-    publish_idle();
+    wake_all();
+}
+
+void intake::close_together() noexcept {
+    std::lock_guard const guard{lock()};
+    if (closing_) return;
+    closing_ = true;
+    together_ = true;
+    wake_all();
 }
 
 }  // namespace rondo::detail

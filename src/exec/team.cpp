@@ -12,9 +12,11 @@
 //
 // Invariants
 //   I1  a sleeper, and a job that any worker may run, imply a searcher; or that the job is next_
-//       of a worker, or has given way in its turn and is the only one in the own queue. Whoever
-//       posts one looks for sleepers (intake.cpp, I1 and I2), and so does a worker that begins a
-//       turn with others waiting in its queue: next_ and the first that gives way need not.
+//       of a worker, woken since that one's last turn began, or has given way in that turn and is
+//       the only one in the own queue. Whoever posts one looks for sleepers (intake.cpp, I1 and
+//       I2), and so does a worker that begins a turn with others waiting in its queue: next_ and
+//       the first that gives way need not. What is next_ when the turn of another one begins joins
+//       the queue.
 //   I2  a letter in the inbox implies that its worker is up, or that its driver was un-parked
 //       since.
 //   I3  a timer and a sleeper imply a keeper, a searcher, or a worker that is up and between two
@@ -30,6 +32,9 @@
 //   - a timer is added while a worker becomes the keeper: it says that it is the keeper, and then
 //     asks for the next deadline, under the lock under which timers are added. Either it sees the
 //     timer or whoever adds it sees the keeper.
+//   - a timer is added while the last to search, who was the keeper, finds a job: it says that
+//     nobody searches, and then looks for timers, under the same lock. Either it sees the timer or
+//     whoever adds it sees that nobody searches.
 //   - a worker is chosen by the intake while it wakes up for another reason. It searches then as
 //     every worker that was chosen; the call of unpark() that it is owed comes late, maybe so late
 //     that the worker has nothing to do any more and ends: it waits for that call.
@@ -131,7 +136,7 @@ void runner::unpark() noexcept {
 bool runner::turn() noexcept {
     // relaxed: hold() looks again and orders
     if (team::pausing(team_.pauses_.load(std::memory_order_relaxed))) pause();
-    if (++turn_ == turns_before_a_look) look_around();
+    if (turn_ >= turns_before_a_look) look_around();
     bool ran = false;
     if (job* const j = local_.pop()) {
         run_job(*j, home());
@@ -150,11 +155,14 @@ void runner::pause() noexcept {
 }
 
 void runner::run_job(job& j, executor& as) noexcept {
+    // I1: this turn may last, and has not woken it
+    if (next_ != nullptr && !team_.alone()) push_last(*std::exchange(next_, nullptr));
     if (searching_) stop_searching();                                        // I4
     if (own_.size() != 0 && team_.intake_.idle()) team_.intake_.wake_one();  // I1
     thread_->current = &as;
     running_.store(&j, std::memory_order_relaxed);  // relaxed: an address to compare with
     turns.add_one();
+    ++turn_;
     j.run(j);
 }
 
@@ -390,8 +398,8 @@ void team::search_ended() noexcept {
 }
 
 // I3; sequentially consistent: as in add()
-bool team::time_is_not_kept() const noexcept {
-    return !timers_.empty() && keeper_.load(std::memory_order_seq_cst) == nullptr;
+bool team::time_is_not_kept() noexcept {
+    return keeper_.load(std::memory_order_seq_cst) == nullptr && !timers_.none();
 }
 
 bool team::can_be_stolen() const noexcept {
@@ -520,7 +528,11 @@ void team::resume() noexcept {
     }
 }
 
-void team::pause_for_good() noexcept { pauses_.fetch_or(for_good, std::memory_order_relaxed); }
+// Those who sleep are woken to see it: in their sleep they would run handlers.
+void team::pause_for_good() noexcept {
+    pauses_.fetch_or(for_good, std::memory_order_relaxed);  // relaxed: unpark() orders
+    for (auto const& r : runners_) r->driver_.unpark();
+}
 
 // A worker that has come too late for one pause may be in time for the next: it goes on only when
 // it has seen that there is none.

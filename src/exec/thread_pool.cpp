@@ -52,6 +52,7 @@ thread_pool::thread_pool(options const& o) : crew_(checked(o, *this)) {
             });
         }
     } catch (...) {
+        crew_.dismiss();
         join();
         throw;
     }

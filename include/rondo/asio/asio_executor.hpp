@@ -10,6 +10,7 @@
 //                the context, unlike rondo::asio::run() and co_await; keep a work guard.
 // Timers         default_timers().
 // Exceptions     of a task that nobody joins go to the function that was given, or else to stderr.
+//                What leaves that function is ignored.
 // Allocation     what boost::asio::post() allocates: recycled inside run(), else from the heap.
 #pragma once
 
@@ -43,7 +44,10 @@ class asio_executor final : public executor {
     timer_service& timers() noexcept override { return default_timers(); }
     void unobserved(std::exception_ptr exception) noexcept override {
         if (!listener_) return executor::unobserved(std::move(exception));
-        listener_(std::move(exception));
+        try {
+            listener_(std::move(exception));
+        } catch (...) {  // a function that fails must not cost the program
+        }
     }
 
   private:

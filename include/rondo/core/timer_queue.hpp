@@ -3,7 +3,7 @@
 // It keeps timer_service's promises about add() and cancel() (see executor.hpp); run_loop, the
 // default timers, the runtime's workers and the simulator each own one and bring the clock.
 //
-// Thread safety  add(), cancel() and next() from any thread; fire_due() from one at a time.
+// Thread safety  every member from any thread; fire_due() from one at a time.
 // Resolution     the wheel's tick; a timer fires at the first fire_due() after its deadline.
 #pragma once
 
@@ -31,6 +31,9 @@ class timer_queue {
 
     // Whether there is no timer; a hint while others add and cancel.
     bool empty() const noexcept { return size_.load(std::memory_order_relaxed) == 0; }
+
+    // The same, but no hint: an add() that it does not see sees what happened before it.
+    bool none() noexcept;
 
     // When fire_due() should be called next; nothing if there is no timer.
     std::optional<time_point> next() noexcept;

@@ -12,9 +12,10 @@
 // Turns          a task runs until it waits, and gives way when its turn's budget is used up
 //                (core/wait.hpp); a worker looks at I/O, timers and what comes from outside once in
 //                64 turns at least. What a task wakes runs on the same worker as soon as the turn
-//                ends, three times in a row at most, then it queues; who joins its handle queues
-//                at once, since it may have others to join. A turn that does not end keeps what is
-//                pinned to that worker, its I/O, the task it woke last, and one that was joining.
+//                ends, three times in a row at most, then it queues; so it does if a pinned task or
+//                one from outside comes first; who joins its handle queues at once, since it may
+//                have others to join. A turn that does not end keeps what is pinned to that worker,
+//                its I/O, the task it woke last, and one that was joining.
 //                So does a handler of Asio that is not a task's. It runs in the sleep of its
 //                worker: up to 16 tasks that come from outside meanwhile may wait for it, and all
 //                timers of the runtime do if that worker was to wake up for the next one. It should
@@ -161,8 +162,9 @@ class runtime {
     void abandon() noexcept;
 
     metrics measure() const;
-    // Where each task is. Workers pause between two turns meanwhile, a tenth of a second at most;
-    // something foreign that resumes a task in a thread of its own waits. See task_trace.hpp.
+    // Where each task is. Workers pause between two turns until all are noted, the longer the more
+    // there are; one whose turn does not end is waited for a tenth of a second at most. Something
+    // foreign that resumes a task in a thread of its own waits. See task_trace.hpp.
     snapshot dump();
 
   private:

@@ -25,9 +25,10 @@
 // Cancellation   an execute() that is stopped or timed out gives the job back: it does not run.
 // Thread safety  every member may be called concurrently, but for the destructor.
 // Memory order   what happens before a job is accepted is visible to it.
-// Destruction    runs what was accepted, and what that submits, and joins; workers end in
-//                parallel. Nobody may be calling a member then, jobs excepted. Not in a job.
-//                Results may outlive it.
+// Destruction    runs what was accepted, and what that submits, and joins. Workers end in
+//                parallel, when none of them has a job; with per_worker each when it has none.
+//                Nobody may be calling a member then, jobs excepted. Not in a job. Results may
+//                outlive it.
 // Idle           workers look around for some microseconds, then sleep; one that has found nothing
 //                that way for a while sleeps sooner. A submit wakes one worker at most, and none
 //                when one is looking around, unless jobs pile up all the same.

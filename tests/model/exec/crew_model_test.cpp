@@ -221,7 +221,7 @@ TEST(CrewModel, EveryJobRunsOnceBeforeTheEnd) {
             threads.join();
             for (auto const& j : jobs) RONDO_CHECK_EXPECT(j->runs() == 1);
         },
-        1);
+        2);
 }
 
 // A job submits while the crew is closed, to a worker that may have ended.
@@ -317,6 +317,46 @@ TEST(CrewModel, StoppingDropsWhatAWorkerHasForItselfButNotWhatWasPosted) {
             RONDO_CHECK_EXPECT(raw.runs == 1);
         },
         1);
+}
+
+// It needs another worker for that: one that has nothing to do does not leave before it. Kills
+// leave_before_the_others_have_ended.
+void a_job_waits_for_another_at_the_end(dispatch how) {
+    EXPECT_HOLDS(
+        [how] {
+            parker ending;
+            parker inner_ran;
+            doing inner{[&] { inner_ran.unpark(); }};
+            crew c{of(how, 2, 4)};
+            doing outer{[&] {
+                ending.park();
+                RONDO_CHECK_EXPECT(c.try_push(inner) == outcome::accepted);
+                inner_ran.park();
+            }};
+            RONDO_CHECK_EXPECT(c.try_push(outer) == outcome::accepted);
+            crowd threads{c};
+            c.close();
+            ending.unpark();
+            threads.join();
+            RONDO_CHECK_EXPECT(inner.runs() == 1 && outer.runs() == 1);
+        },
+        2);
+}
+
+TEST(CrewModel, AJobMayWaitForWhatItSubmitsAtTheEndShared) {
+    a_job_waits_for_another_at_the_end(dispatch::shared);
+}
+TEST(CrewModel, AJobMayWaitForWhatItSubmitsAtTheEndStealing) {
+    a_job_waits_for_another_at_the_end(dispatch::stealing);
+}
+
+TEST(CrewModel, AWorkerThatNeverCameIsNotWaitedFor) {
+    EXPECT_HOLDS([] {
+        crew c{of(dispatch::stealing, 2, 4)};
+        thread only{[&] { c.workers().front()->run(); }};
+        c.dismiss();
+        only.join();
+    });
 }
 
 // The crew is destroyed as soon as the posted job has run, while post() may still be returning.

@@ -1,20 +1,12 @@
-// A runtime without its threads and its I/O, explored: how jobs find workers, who is woken, who
-// keeps the time, and how it ends. Nobody closes the team before what it waits for has been run: a
-// wake-up that is lost shows as a deadlock.
-#include <chrono>
-#include <coroutine>
-#include <cstddef>
-#include <exception>
+// A runtime without its threads and its I/O, explored: how jobs find workers, who is woken and who
+// keeps the time. Nobody closes the team before what it waits for has been run: a wake-up that is
+// lost shows as a deadlock.
 #include <functional>
-#include <memory>
 #include <optional>
-#include <stdexcept>
 #include <utility>
-#include <vector>
 
+#include "crowd.hpp"
 #include "rondo/core/parker.hpp"
-#include "rondo/core/spawn.hpp"
-#include "rondo/exec/detail/doorbell.hpp"
 #include "rondo/exec/detail/team.hpp"
 #include "support/model.hpp"
 
@@ -25,43 +17,11 @@ using check::thread;
 using detail::driver;
 using detail::runner;
 using detail::team;
-
-// Runs a function, once; whoever runs it must have seen it being made.
-template <class F>
-class doing final : public job {
-  public:
-    explicit doing(F f) : job(&act), body_(std::move(f)) {}
-    int runs() const noexcept { return runs_; }
-
-  private:
-    static void act(job& j) noexcept {
-        auto& self = static_cast<doing&>(j);
-        self.runs_ = self.runs_ + 1;
-        self.body_();
-    }
-
-    F body_;
-    cell<int> runs_{0};
-};
+using test::crowd;
+using test::doing;
 
 struct nothing {
     void operator()() const noexcept {}
-};
-
-// Sleeps, and hears nothing of the world.
-class deaf_driver final : public driver {
-  public:
-    void poll() noexcept override {}
-    void park(time_point until) noexcept override {
-        last_until = until;
-        (void)parker_.park_until(until);
-    }
-    void unpark() noexcept override { parker_.unpark(); }
-
-    cell<time_point> last_until{time_point{}};
-
-  private:
-    parker parker_;
 };
 
 // Hears one thing, once.
@@ -78,35 +38,6 @@ class hearing_driver final : public driver {
   private:
     std::function<void()> heard_;
     parker parker_;
-};
-
-class crowd {
-  public:
-    explicit crowd(std::size_t workers, std::function<void(std::exception_ptr)> unobserved = {})
-        : drivers_(workers) {
-        team::setup s;
-        s.on_unobserved = std::move(unobserved);
-        for (auto& d : drivers_) s.drivers.push_back(&(d = std::make_unique<deaf_driver>(), *d));
-        team_ = std::make_unique<team>(std::move(s));
-    }
-    void start() {
-        for (auto const& r : team_->runners()) threads_.emplace_back([&r] { r->run(); });
-    }
-    // Ends as a runtime does, down to its memory.
-    void end() {
-        team_->close();
-        for (thread& t : threads_) t.join();
-        team_.reset();
-        drivers_.clear();
-    }
-    team& operator*() { return *team_; }
-    team* operator->() { return team_.get(); }
-    runner& worker(std::size_t i) { return *team_->runners()[i]; }
-
-  private:
-    std::vector<std::unique_ptr<deaf_driver>> drivers_;
-    std::unique_ptr<team> team_;
-    std::vector<thread> threads_;
 };
 
 TEST(TeamModel, AJobWakesTheOnlyWorkerEachTime) {
@@ -284,6 +215,60 @@ TEST(TeamModel, APinnedJobThatDoesNotEndKeepsNobodyFromBeingWoken) {
         2);
 }
 
+// A turn keeps what it has woken itself, not what the one before it has. Kills
+// keep_what_another_turn_has_woken.
+TEST(TeamModel, WhatATurnHasWokenIsNotKeptByThePinnedOneAfterIt) {
+    EXPECT_HOLDS(
+        [] {
+            parker done;
+            parker woken_ran;
+            doing woken{[&] { woken_ran.unpark(); }};
+            crowd c{2};
+            doing pinned{[&] {
+                woken_ran.park();
+                done.unpark();
+            }};
+            doing outer{[&] {
+                runner::current()->post(pinned);
+                c->wake(woken);
+            }};
+            c->post(outer);
+            c.start();
+            done.park();
+            c.end();
+            RONDO_CHECK_EXPECT(woken.runs() == 1 && pinned.runs() == 1);
+        },
+        3);
+}
+
+// Nor does one that a worker with enough to do takes from outside.
+TEST(TeamModel, WhatATurnHasWokenIsNotKeptByTheOneFromOutsideAfterIt) {
+    EXPECT_HOLDS(
+        [] {
+            parker done;
+            parker often_enough;
+            crowd c{2};
+            job* itself = nullptr;
+            int runs = 0;
+            doing again{[&] {
+                if (++runs == 4) return often_enough.unpark();
+                c->wake(*itself);
+            }};
+            itself = &again;
+            doing long_one{[&] {
+                often_enough.park();
+                done.unpark();
+            }};
+            c->post(again);
+            c->post(long_one);
+            c.start();
+            done.park();
+            c.end();
+            RONDO_CHECK_EXPECT(again.runs() == 4 && long_one.runs() == 1);
+        },
+        3);
+}
+
 // The worker sleeps for one reason and is chosen for another in the same instant.
 TEST(TeamModel, APinnedAndASharedJobMeetAtOneSleeper) {
     EXPECT_HOLDS(
@@ -303,90 +288,6 @@ TEST(TeamModel, APinnedAndASharedJobMeetAtOneSleeper) {
             RONDO_CHECK_EXPECT(pinned.runs() == 1 && shared.runs() == 1);
         },
         1);
-}
-
-// The team is destroyed as soon as the job has run, while post() may still be returning.
-TEST(TeamModel, APostedJobMayBeTheLast) {
-    EXPECT_HOLDS(
-        [] {
-            parker done;
-            doing last{[&] { done.unpark(); }};
-            crowd c{2};
-            c.start();
-            thread poster{[&, target = &*c] { target->post(last); }};
-            done.park();
-            c.end();
-            poster.join();
-        },
-        2);
-}
-
-TEST(TeamModel, APinnedJobMayBeTheLast) {
-    EXPECT_HOLDS(
-        [] {
-            parker done;
-            doing last{[&] { done.unpark(); }};
-            crowd c{1};
-            c.start();
-            thread poster{[&, target = &c.worker(0)] { target->post(last); }};
-            done.park();
-            c.end();
-            poster.join();
-        },
-        1);
-}
-
-// Who leaves need not pause, and says so. Kills leave_in_a_pause_without_a_word.
-TEST(TeamModel, APauseDoesNotWaitForAThreadThatLeaves) {
-    EXPECT_HOLDS([] {
-        crowd c{1};
-        thread lent{[&] { c.worker(0).run_until([] { return true; }); }};
-        RONDO_CHECK_EXPECT(c->pause(time_point::max()));
-        c->resume();
-        lent.join();
-        c.end();
-    });
-}
-
-// An awaitable that knows nothing of tasks: who awaits it goes on in the thread that resumes it.
-class abroad {
-  public:
-    bool await_ready() const noexcept { return false; }
-    void await_suspend(std::coroutine_handle<> h) noexcept { traveller_ = h; }
-    void await_resume() const noexcept {}
-
-    bool arrived() const noexcept { return traveller_ != nullptr; }
-    void resume() { traveller_.resume(); }
-
-  private:
-    std::coroutine_handle<> traveller_;
-};
-
-task<void> end_abroad(abroad* there) {
-    co_await *there;
-    throw std::runtime_error{"reported to a team that is about to go"};
-}
-
-// The thread that ends the team is also its only worker: nobody else keeps it.
-void end_a_task_abroad(bool pinned) {
-    abroad there;
-    cell<int> reported{0};
-    crowd c{1, [&](std::exception_ptr const&) { reported = reported + 1; }};
-    spawn(pinned ? static_cast<executor&>(c.worker(0)) : *c, end_abroad(&there)).detach();
-    c.worker(0).run_until([&] { return there.arrived(); });
-    thread foreign{[&] { there.resume(); }};
-    RONDO_CHECK_EXPECT(c->await_tasks(time_point::max()));
-    c.end();
-    RONDO_CHECK_EXPECT(reported == 1);
-    foreign.join();
-}
-
-TEST(TeamModel, ATaskThatEndsInAForeignThreadMayBeTheLast) {
-    EXPECT_HOLDS([] { end_a_task_abroad(false); });
-}
-
-TEST(TeamModel, APinnedTaskThatEndsInAForeignThreadMayBeTheLast) {
-    EXPECT_HOLDS([] { end_a_task_abroad(true); });
 }
 
 // A worker with enough to do listens between two turns: what it hears is not charged to the job
@@ -418,6 +319,39 @@ TEST(TeamModel, WhatIsHeardIsNoJobsTurn) {
         t.close();
         t.runners().front()->run();
         RONDO_CHECK_EXPECT(heard);
+    });
+}
+
+// In one round a worker may run a pinned and a shared job: both are turns. Kills
+// count_two_turns_as_one.
+TEST(TeamModel, AWorkerThatIsBusyInTwoWaysListensNoLater) {
+    EXPECT_HOLDS([] {
+        int since = 0;  // turns since it listened
+        int left = 20;
+        hearing_driver ears;
+        team t{{.drivers = {&ears}, .on_unobserved = {}}};
+        std::function<void()> const hear = [&] {
+            since = 0;
+            ears.will_hear(hear);
+        };
+        ears.will_hear(hear);
+        auto const count = [&] { RONDO_CHECK_EXPECT(++since <= 4); };
+        doing woken{count};
+        struct again final : job {
+            using body = std::function<void(job&)>;
+            explicit again(body f) noexcept
+                : job([](job& j) noexcept { static_cast<again&>(j).runs(j); }),
+                  runs(std::move(f)) {}
+            body runs;
+        } busy{[&](job& j) {
+            count();
+            if (--left == 0) return;
+            t.wake(woken);
+            t.give_way(j);
+        }};
+        t.post(busy);
+        t.close();
+        t.runners().front()->run();
     });
 }
 
@@ -475,106 +409,27 @@ TEST(TeamModel, ATimerThatAnotherThreadAddsMayBeTheLastThatHappens) {
         1);
 }
 
-// Between pause() and resume() no worker runs anything, and afterwards all goes on.
-TEST(TeamModel, NothingRunsInAPause) {
-    EXPECT_HOLDS(
-        [] {
-            parker done;
-            cell<int> touched{0};  // plain: the checker sees whether two use it at a time
-            doing first{[&] {
-                touched = touched + 1;
-                done.unpark();
-            }};
-            crowd c{1};
-            c.start();
-            c->post(first);
-            bool const paused = c->pause(time_point{});  // may give up at any time
-            if (paused) touched = touched + 1;
-            c->resume();
-            done.park();
-            c.end();
-            RONDO_CHECK_EXPECT(touched == (paused ? 2 : 1));
-        },
-        1);
-}
-
-task<void> return_abroad(abroad* there) { co_await *there; }
-
-// A thread that is not the team's goes on with a task and destroys its frame. Kills
-// resume_abroad_in_a_pause and go_abroad_unmarked.
-TEST(TeamModel, NoTaskIsReadWhileItGoesOnAbroad) {
-    EXPECT_HOLDS([] {
-        abroad there;
-        crowd c{1};
-        spawn(*c, return_abroad(&there)).detach();
-        c.worker(0).run_until([&] { return there.arrived(); });
-        thread foreign{[&] { there.resume(); }};
-        RONDO_CHECK_EXPECT(c->pause(time_point::max()));  // no worker is there
-        c->for_each_task([](live_task const& t) {
-            if (!t.abroad()) (void)t.trace();
-        });
-        c->resume();
-        RONDO_CHECK_EXPECT(c->await_tasks(time_point::max()));
+// Who was to keep the time has found a job, in the same instant in which a timer is added. Kills
+// keep_the_time_no_more_on_a_hint.
+TEST(TeamModel, ATimerThatIsAddedWhileTheKeeperFindsAJobFires) {
+    EXPECT_HOLDS_AT_RANDOM([] {
+        parker fired;
+        parker done;
+        parker up;
+        unparks now{fired};
+        doing before{[&] { up.unpark(); }};
+        doing long_one{[&] {
+            fired.park();
+            done.unpark();
+        }};
+        crowd c{2};
+        c.start();
+        c.worker(0).post(before);  // so that it may lie down last, and keep the time
+        up.park();
+        c->post(long_one);
+        c->timers().add(now, time_point{});
+        done.park();
         c.end();
-        foreign.join();
-    });
-}
-
-// --- the doorbell under it ---
-
-// A bell in a house where other noises end a sleep as well.
-class house final : public detail::doorbell {
-  public:
-    int rings() const noexcept { return rings_; }
-    void noise() noexcept { parker_.unpark(); }
-
-  private:
-    void sleep(time_point) noexcept override {
-        parker_.park();
-        if (posted_.exchange(false, std::memory_order_acquire)) rang();
-    }
-    void ring() noexcept override {
-        rings_ = rings_ + 1;  // one at a time
-        RONDO_CHECK_EXPECT(!posted_.exchange(true, std::memory_order_release));
-        parker_.unpark();
-    }
-
-    parker parker_;
-    atomic<bool> posted_{false};
-    cell<int> rings_{0};
-};
-
-TEST(DoorbellModel, AnUnparkIsNotLost) {
-    EXPECT_HOLDS([] {
-        house h;
-        cell<int> message{0};
-        thread sleeper{[&] {
-            h.park(time_point::max());
-            RONDO_CHECK_EXPECT(message == 1);
-        }};
-        message = 1;
-        h.unpark();
-        sleeper.join();
-    });
-}
-
-// Two who ring, and a noise in between: one ring is under way at a time.
-TEST(DoorbellModel, ItIsNotRungAgainBeforeItRang) {
-    EXPECT_HOLDS([] {
-        house h;
-        atomic<int> told{0};
-        thread sleeper{[&] {
-            while (told.load(std::memory_order_relaxed) != 2) h.park(time_point::max());
-        }};
-        thread other{[&] {
-            told.fetch_add(1, std::memory_order_relaxed);
-            h.unpark();
-        }};
-        told.fetch_add(1, std::memory_order_relaxed);
-        h.noise();
-        h.unpark();
-        other.join();
-        sleeper.join();
     });
 }
 

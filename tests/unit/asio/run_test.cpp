@@ -195,5 +195,17 @@ TEST_F(AsioRun, AnExecutorMayHearOfTheExceptionsOfTasksThatNobodyJoins) {
     EXPECT_EQ(heard, "nobody joins this");
 }
 
+TEST_F(AsioRun, AFunctionThatThrowsWhatItHearsEndsNothing) {
+    int heard = 0;
+    asio::asio_executor<> where{io.get_executor(), [&heard](std::exception_ptr const& exception) {
+                                    ++heard;
+                                    std::rethrow_exception(exception);
+                                }};
+    spawn(where, fail()).detach();
+    spawn(where, fail()).detach();
+    io.run();
+    EXPECT_EQ(heard, 2);
+}
+
 }  // namespace
 }  // namespace rondo

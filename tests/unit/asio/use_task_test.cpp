@@ -15,13 +15,16 @@
 #include <chrono>
 #include <cstddef>
 #include <exception>
+#include <expected>
 #include <functional>
+#include <initializer_list>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "desk.hpp"
 #include "rondo/asio/asio_executor.hpp"
@@ -95,6 +98,22 @@ TEST_F(UseTask, WithoutAnErrorTheResultIsTheValue) {
               std::tuple(7, "seven"));
     desk<std::exception_ptr, int> either{io};
     EXPECT_EQ(answer_of<int>(io, loop, either, std::exception_ptr{}, 7), 7);
+}
+
+// As a value of JSON: a list of such is one of them.
+struct tree {
+    tree() = default;
+    tree(std::initializer_list<tree> all) : branches(all) {}
+    std::vector<tree> branches;
+};
+
+TEST_F(UseTask, AResultIsNotTakenForAListOfItself) {
+    desk<tree> d{io};
+    EXPECT_EQ(answer_of<tree>(io, loop, d, tree{tree{}, tree{}}).branches.size(), 2U);
+    desk<error_code, tree> either{io};
+    auto const got = answer_of<std::expected<tree, error_code>>(io, loop, either, error_code{},
+                                                                tree{tree{}, tree{}});
+    EXPECT_EQ(got.value().branches.size(), 2U);
 }
 
 task<void> ask_for_nothing(desk<>& d, int& answers) {

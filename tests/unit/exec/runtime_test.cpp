@@ -487,6 +487,26 @@ TEST(RuntimeStress, OutsideThreadsSpawnAndWake) {
 }
 
 TEST(RuntimeStress, ManyTimersDueTogetherAllFire) {
+    struct counts final : timer {
+        counts() noexcept
+            : timer([](timer& t) noexcept { static_cast<counts&>(t).fired->count(); }) {}
+        test::countdown* fired = nullptr;
+    };
+    constexpr int count = 100'000;
+    test::countdown all{count};
+    std::vector<counts> timers(count);
+    runtime rt{{.workers = 2}};
+    // In real time: far enough ahead for most of them to be there before.
+    time_point const until = clock::now() + 200ms;
+    for (counts& t : timers) {
+        t.fired = &all;
+        rt.anywhere().timers().add(t, until);
+    }
+    all.wait();
+    EXPECT_GE(clock::now(), until);
+}
+
+TEST(RuntimeStress, ManyTasksSleepUntilTheSameTime) {
     runtime rt{{.workers = 2}};
     constexpr int count = 100'000;
     std::atomic<int> fired{0};

@@ -106,7 +106,8 @@ class io_outcome {
     template <std::size_t... Is>
     result values(std::index_sequence<Is...>) {
         if constexpr (sizeof...(Is) != 0) {
-            return value{std::move(std::get<Is + values_from>(std::get<1>(ended_)))...};
+            // No braces: they would make a list of it, if its type takes lists of itself.
+            return value(std::move(std::get<Is + values_from>(std::get<1>(ended_)))...);
         } else if constexpr (has_error) {
             return {};
         }

@@ -106,8 +106,10 @@ class crew final {
     // The calling thread's worker, if it is one of these.
     worker* here() const noexcept;
 
-    // Workers end when nothing is left.
+    // Workers end when nothing is left and no job runs; with per_worker each for itself.
     void close() noexcept;
+    // The same for those that have come, if others never will. Nothing was pushed.
+    void dismiss() noexcept;
     // Refuses from now on, and drops the closures that have not started; close() comes after it.
     void drop_waiting() noexcept;
     std::size_t dropped() const noexcept { return dropped_.load(std::memory_order_relaxed); }

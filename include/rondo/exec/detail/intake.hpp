@@ -111,8 +111,10 @@ class alignas(64) intake final : wait_queue {
 
     // Refuses from now on; those who wait for room are told.
     void refuse() noexcept;
-    // Workers end when nothing is left.
+    // Workers end when nothing is left,
     void close() noexcept;
+    // and none before all of them have nothing to do: a job may wait for one that it pushes.
+    void close_together() noexcept;
 
     std::size_t size() const noexcept { return size_.load(std::memory_order_relaxed); }
 
@@ -127,6 +129,7 @@ class alignas(64) intake final : wait_queue {
     seat* choose_one_to_wake(std::size_t added) noexcept;
     bool stop_searching(seat& me) noexcept;
     void publish_idle() noexcept;
+    void wake_all() noexcept;
     cell<job*>& slot(std::uint32_t position) noexcept { return ring_[position & mask_]; }
 
     // Under the lock, and in one cache line with it: what a push and a take need. size_ is also
@@ -136,10 +139,12 @@ class alignas(64) intake final : wait_queue {
     atomic<std::size_t> size_{0};
     cell<seat*> asleep_{nullptr};  // last in, first out: the warmest
     std::uint16_t searching_ = 0;
+    std::uint16_t sleepers_ = 0;
     std::uint16_t workers_here_;
     bool letting_in_ = true;  // those who wait for room
     bool refusing_ = false;
     bool closing_ = false;
+    bool together_ = false;  // they end when the last of them has nothing to do
 
     // Never changed.
     alignas(64) std::size_t const capacity_;

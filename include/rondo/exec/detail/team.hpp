@@ -14,6 +14,8 @@
 // Waking                a job that is posted wakes a worker if one sleeps and none searches. A job
 //                       that is woken, and one that gives way and finds the queue empty, run right
 //                       after the turn that runs and wake nobody; those that wait behind them do.
+//                       If a pinned job or one from outside comes in between, a job that was woken
+//                       waits in the queue, where others find it.
 // Time                  all timers are in one queue. One of the workers that sleep keeps the time:
 //                       it sleeps until the next deadline at most. When it has other things to do
 //                       it wakes another one for that.
@@ -134,12 +136,12 @@ class alignas(64) runner final : public executor, seat {
     driver& driver_;
     std::size_t const index_;
     thread_state* thread_ = nullptr;  // while it runs
-    std::uint32_t turn_ = 0;
+    std::uint32_t turn_ = 0;          // since it looked around
     eagerness eagerness_;
     bool searching_ = false;
     bool ended_ = false;
     int nexts_in_a_row_ = 0;
-    job* next_ = nullptr;  // woken by the job that ran last
+    job* next_ = nullptr;  // woken since the last turn began
     local_queue local_;    // only this worker may run these
     atomic<job const*> running_{nullptr};
     atomic<bool> on_duty_{false};
@@ -232,7 +234,7 @@ class team final : public executor, timer_service {
 
     bool alone() const noexcept { return runners_.size() == 1; }
     bool can_be_stolen() const noexcept;
-    bool time_is_not_kept() const noexcept;
+    bool time_is_not_kept() noexcept;
     void search_ended() noexcept;
     void fire_timers() noexcept;
     void hold() noexcept;
