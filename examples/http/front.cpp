@@ -44,8 +44,9 @@ rondo::task<std::string> get(http::client* client, tcp::endpoint at, std::string
 }  // namespace
 
 int main() {
-    auto const folder = std::filesystem::temp_directory_path() / "rondo-front";
-    std::filesystem::create_directories(folder);
+    std::string name = (std::filesystem::temp_directory_path() / "rondo-front-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) return EXIT_FAILURE;
+    std::filesystem::path const folder = name;
     std::ofstream{folder / "hello.txt"} << "from a file\n";
 
     rondo::runtime rt;

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,6 +32,7 @@ class child_process {
         arguments.push_back(nullptr);
         pid_ = ::fork();
         if (pid_ == 0) {
+            ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // also if the test is killed
             ::dup2(ends[1], 1);
             ::dup2(ends[1], 2);
             ::execvp(arguments[0], arguments.data());

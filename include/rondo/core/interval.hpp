@@ -20,6 +20,8 @@
 //                one waits for the same moment. With an explicit token it ends early with
 //                wait_error::stopped.
 // Thread safety  none; an interval belongs to one task.
+// Lifetime       reset(), reset_immediately() and reset_after() ask the executor on which tick()
+//                was awaited last for the time: it is still there then.
 // Elsewhere      a foreign coroutine may await it too.
 // Allocation     none; a frame if a foreign coroutine awaits it.
 // Example        examples/sim/heartbeat.cpp

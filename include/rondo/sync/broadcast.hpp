@@ -14,10 +14,10 @@
 //                to no receiver gives the value back; a channel without receivers opens again with
 //                subscribe().
 // Values         are copied out, by the last receiver moved. No lock is held meanwhile, nor while
-//                one is destroyed: a copy or a destructor may use the channel. If a copy throws,
-//                recv() throws, and the value is still to be received. A value is destroyed when
-//                the last receiver has it, or it is pushed out, or the last receiver that had not
-//                read it goes.
+//                one is destroyed: a destructor may use the channel, and so may a copy, but for
+//                the receiver it is made for. If a copy throws, recv() throws, and the value is
+//                still to be received. A value is destroyed when the last receiver has it, or it
+//                is pushed out, or the last receiver that had not read it goes.
 // Thread safety  a sender may be used by many threads at once; a receiver belongs to one at a time.
 //                It is not moved while it waits.
 // Memory order   what happens before send() is visible after the recv() of that value; what happens

@@ -83,17 +83,23 @@ class broadcast_recv_op : public broadcast_waiter {
             broadcast_state& channel;
             broadcast_cursor& at;
             broadcast_node* node;
+            broadcast_cursor const here = at;
             bool done = false;
-            ~reading() {
-                channel.at(at).release(at, node, done);
-                if (done) channel.advance(at);
+            // Before the value is destroyed: its destructor may receive what is next.
+            void finish() noexcept {
+                channel.advance(at);
+                done = true;
             }
+            ~reading() { channel.at(here).release(here, node, done); }
         } r{*channel_, *at_, node};
         auto& value = static_cast<broadcast_value<T>&>(*node);
-        std::expected<T, broadcast::recv_error> got =
-            sole ? std::expected<T, broadcast::recv_error>{std::in_place, value.take()}
-                 : std::expected<T, broadcast::recv_error>{std::in_place, value.look()};
-        r.done = true;
+        using received = std::expected<T, broadcast::recv_error>;
+        if (sole) {
+            r.finish();
+            return received{std::in_place, value.take()};
+        }
+        received got{std::in_place, value.look()};
+        r.finish();
         return got;
     }
 

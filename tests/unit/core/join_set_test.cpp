@@ -322,6 +322,7 @@ TEST_F(JoinSet, ShutdownStopsAllAndWaitsForTheirEnd) {
     auto ends = spawn(loop, shut_down(set));
     loop.run_ready();
     EXPECT_FALSE(ends.ended());
+    EXPECT_FALSE(set.try_join_next()) << "the shutdown is in line";
     cleaned.release();
     loop.run_ready();
     EXPECT_TRUE(ends.ended());

@@ -308,7 +308,8 @@ TEST(RunLoop, WaitsForAShieldedTaskWhenItIsDestroyed) {
         run_loop loop;
         spawn(loop,
               [](bool& b) -> task<void> {
-                  co_await shield(sleep_for(2ms));  // by real time, which run_loop goes by
+                  // By real time, which run_loop goes by; no less, or a busy machine takes so long.
+                  co_await shield(sleep_for(100ms));
                   b = true;
               }(done))
             .detach();

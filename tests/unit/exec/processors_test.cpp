@@ -4,28 +4,20 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <thread>
+
+#include "support/child_process.hpp"
 
 namespace rondo {
 namespace {
 
 class Processors : public testing::Test {
   protected:
-    Processors() {
-        std::string name = testing::UnitTest::GetInstance()->current_test_info()->name();
-        root_ = std::filesystem::path{testing::TempDir()} / ("rondo_processors_" + name);
-        std::filesystem::remove_all(root_);
-    }
-    ~Processors() override { std::filesystem::remove_all(root_); }
+    void write(std::string const& file, std::string const& text) { scratch_.write(file, text); }
 
-    void write(std::filesystem::path const& file, std::string const& text) {
-        std::filesystem::create_directories((root_ / file).parent_path());
-        std::ofstream{root_ / file} << text;
-    }
-
-    std::filesystem::path root_;
+    test::scratch_directory scratch_;
+    std::filesystem::path root_ = scratch_.path();
 };
 
 TEST_F(Processors, NoControlGroupIsNoLimit) { EXPECT_EQ(cgroup_processors(root_), std::nullopt); }

@@ -19,6 +19,7 @@
 #include "rondo/status.hpp"
 #include "running.hpp"
 #include "support/child_process.hpp"
+#include "support/free_port.hpp"
 
 namespace rondo::gateway {
 namespace {
@@ -88,11 +89,7 @@ TEST_F(Admin, CountsWhatServersAndBackendsDo) {
 }
 
 TEST_F(Admin, CountsWhatBackendsFailAt) {
-    std::string gone;
-    {
-        scripted_server const nobody{[](wire&) {}};
-        gone = nobody.address();
-    }
+    std::string const gone = test::free_address();
     running r{
         "[admin]\nlisten = '127.0.0.1:0'\n[[server]]\nlisten = '127.0.0.1:0'\n"
         "name = 'n'\nforward = '" +

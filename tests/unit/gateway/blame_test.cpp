@@ -78,7 +78,7 @@ TEST(Blame, ABackendThatIsLateAfterAllOfABodyIsToBlame) {
 TEST(Blame, AnAnswerIsNotEndedAsWholeIfTheRestOfTheRequestDoesNotCome) {
     semaphore began{0};
     scripted_server up{answering_early(began)};
-    running r{with_admin + forwarding_to(quoted(up), "timeouts = { idle = '300ms' }\n")};
+    running r{with_admin + forwarding_to(quoted(up), "timeouts = { idle = '1s' }\n")};
     wire w = r.connect();
     w.send(chunked_post);
     std::string const answer = w.read_to_end();
@@ -111,7 +111,7 @@ TEST(Blame, APauseInAnAnswerEndsItAndIsNoFaultOfTheBackends) {
         w.send(chunked_ok + "4\r\nhalf\r\n");
         (void)w.read_to_end();
     }};
-    running r{with_admin + forwarding_to(quoted(up), "timeouts = { response = '300ms' }\n")};
+    running r{with_admin + forwarding_to(quoted(up), "timeouts = { response = '1s' }\n")};
     std::string const answer = r.ask("/");
     EXPECT_NE(answer.find("half"), std::string::npos) << answer;
     EXPECT_FALSE(answer.ends_with("0\r\n\r\n")) << answer;

@@ -15,6 +15,7 @@
 #include "rondo/core/policy.hpp"
 #include "rondo/sync/semaphore.hpp"
 #include "running.hpp"
+#include "support/free_port.hpp"
 #include "support/wire.hpp"
 
 namespace rondo::gateway {
@@ -24,10 +25,7 @@ using test::scripted_server;
 using test::wire;
 
 // A port where nobody listens.
-std::string nobody() {
-    scripted_server const gone{[](wire&) {}};
-    return "'" + gone.address() + "'";
-}
+std::string nobody() { return "'" + test::free_address() + "'"; }
 
 TEST(Proxy, SaysThatNobodyListens) {
     running r{forwarding_to(nobody())};

@@ -12,9 +12,12 @@
 
 #include "program_paths.hpp"
 #include "support/child_process.hpp"
+#include "support/free_port.hpp"
 #include "support/wire.hpp"
 
 namespace rondo::gateway {
+
+using test::free_port;
 
 struct ended {
     int status;
@@ -68,11 +71,6 @@ class program {
     std::uint16_t port_ = 0;
 };
 
-// That nobody has; somebody may take it before it is used, which would show.
-inline std::uint16_t free_port() {
-    test::scripted_server const nobody{[](test::wire&) {}};
-    return nobody.port();
-}
 // real time: other programs do not say when.
 inline bool eventually(auto const& is_so) {
     for (int i = 0; i < 400 && !is_so(); ++i) {

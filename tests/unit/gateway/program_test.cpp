@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "running.hpp"
+#include "support/free_port.hpp"
 #include "support/sanitized.hpp"
 
 namespace rondo::gateway {
@@ -355,11 +356,7 @@ TEST(Program, SaysWhomItCannotAsk) {
     EXPECT_EQ(nowhere.said, "rondo: '" + file +
                                 "' does not say where to ask (section [admin]); -c names another "
                                 "file, --admin an address\n");
-    std::string gone;
-    {
-        scripted_server const nobody{[](wire&) {}};
-        gone = nobody.address();
-    }
+    std::string const gone = test::free_address();
     ended const nobody = rondo({"drain", "-c", file, "--admin", gone});
     EXPECT_EQ(nobody.status, 1);
     EXPECT_TRUE(nobody.said.starts_with("rondo: no answer from " + gone)) << nobody.said;

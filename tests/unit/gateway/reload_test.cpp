@@ -12,12 +12,14 @@
 #include "few_descriptors.hpp"
 #include "running.hpp"
 #include "support/child_process.hpp"
+#include "support/free_port.hpp"
 #include "support/sanitized.hpp"
 #include "tls_wire.hpp"
 
 namespace rondo::gateway {
 namespace {
 
+using test::free_address;
 using test::listens;
 using test::scratch_directory;
 using test::scripted_server;
@@ -34,11 +36,6 @@ scripted_server::script named(std::string name) {
     };
 }
 
-// A port that nobody has; somebody may take it before it is used, which would show.
-std::string free_address() {
-    scripted_server const nobody{[](wire&) {}};
-    return nobody.address();
-}
 std::uint16_t port_in(std::string const& address) {
     return static_cast<std::uint16_t>(std::stoi(address.substr(address.find(':') + 1)));
 }

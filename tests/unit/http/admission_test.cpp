@@ -305,6 +305,10 @@ class behind_admission {
             std::this_thread::yield();
         }
     }
+    // Until so many are at the handler: who is inside may be on its way there.
+    void await_reached(int n) {
+        while (reached < n) std::this_thread::yield();
+    }
 
   private:
     handler handler_of() {
@@ -333,6 +337,7 @@ TEST(Admission, RequestsWaitForTheirTurn) {
     wire two = b.dial();
     two.say(get("zeta"));
     b.await(1, 1);
+    b.await_reached(1);
     EXPECT_EQ(b.reached, 1);
     b.go_on.add_permits(2);
     EXPECT_EQ(body_in(one.hear_message()), "served");
@@ -375,6 +380,7 @@ TEST(Admission, SaysWhyItRefuses) {
     b.turns().close();
     EXPECT_EQ(status_in(waits.hear_message()), 503);
     EXPECT_EQ(status_in(other.hear_message()), 503);
+    b.await_reached(1);
     EXPECT_EQ(b.reached, 1);
     EXPECT_EQ(b.turns().stats().rejected_closed, 1U);
     EXPECT_EQ(b.turns().stats().returned, 2U);
@@ -399,6 +405,7 @@ TEST(Admission, WhoExpiresIsToldInLineAndGetsNoFurther) {
     EXPECT_EQ(status_in(late.hear_message()), 504);
     EXPECT_GE(clock::now() - asked, 30ms);
     b.await(1, 1);
+    b.await_reached(1);
     EXPECT_EQ(b.reached, 1);
     b.go_on.add_permits(2);
     EXPECT_EQ(body_in(in.hear_message()), "served");
@@ -423,7 +430,10 @@ TEST(Admission, AClientThatGoesAwayLeavesTheLine) {
         b.await(1, 1);
     }
     b.await(1, 0);
+    // The ledger hears of it a moment after the gate.
+    while (of(b.turns(), "zeta")->gone < 2) std::this_thread::yield();
     EXPECT_EQ(of(b.turns(), "zeta")->gone, 2U);
+    b.await_reached(1);
     EXPECT_EQ(b.reached, 1);
 }
 

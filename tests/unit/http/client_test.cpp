@@ -14,6 +14,7 @@
 #include "rondo/core/with_timeout.hpp"
 #include "rondo/http/detail/buffer.hpp"
 #include "rondo/sync/semaphore.hpp"
+#include "support/free_port.hpp"
 #include "wire.hpp"
 
 namespace rondo::http {
@@ -270,12 +271,7 @@ TEST_F(Client, MayRetryWhatAnIdleConnectionLost) {
 }
 
 TEST_F(Client, MayRetryWhereNobodyListens) {
-    client::endpoint nowhere;
-    {
-        scripted const up{[](wire&, int) {}, 0};
-        nowhere = up.address();
-    }
-    fetched const r = ask(nowhere);
+    fetched const r = ask({boost::asio::ip::make_address("127.0.0.1"), test::free_port()});
     ASSERT_TRUE(r.error.has_value());
     EXPECT_EQ(r.error->kind, failure_kind::refused);
     EXPECT_TRUE(r.error->retry_safe);

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -16,6 +15,7 @@
 #include <vector>
 
 #include "rondo/fair/scheduler.hpp"
+#include "support/child_process.hpp"
 #include "support/manual_loop.hpp"
 
 namespace rondo::prometheus {
@@ -175,8 +175,8 @@ TEST(PrometheusFair, PromtoolFindsNothingWrongWithThePage) {
     manual_loop loop;
     queue q{small(loop)};
     keep_busy(q, loop);
-    std::string const file = testing::TempDir() + "rondo_prometheus_page.txt";
-    std::ofstream{file} << text({report(q, "one"), report(q, "two")});
+    test::scratch_directory const in;
+    std::string const file = in.write("page", text({report(q, "one"), report(q, "two")})).string();
     std::string const said = file + ".said";
     int const status =
         std::system((promtool + " check metrics <" + file + " >" + said + " 2>&1").c_str());
@@ -184,8 +184,6 @@ TEST(PrometheusFair, PromtoolFindsNothingWrongWithThePage) {
     what << std::ifstream{said}.rdbuf();
     EXPECT_EQ(status, 0) << what.str();
     EXPECT_EQ(what.str(), "");
-    std::remove(file.c_str());
-    std::remove(said.c_str());
 }
 
 }  // namespace

@@ -28,6 +28,9 @@ ended shop(std::vector<std::string> arguments) {
     return {status, p.said()};
 }
 
+// Another process that begins to look there finds another one, although nobody has come to it yet.
+TEST(ShopProgram, TwoTestsHaveNoPlaceInCommon) { EXPECT_NE(free_base_port(7), free_base_port(7)); }
+
 TEST(ShopProgram, OrdersOfAScreenAreMadePaidForAndDelivered) {
     running_shop s{{.robots = 1, .screens = 1, .orders = 8}};
     s.start();

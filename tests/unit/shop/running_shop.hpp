@@ -2,10 +2,13 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <sstream>
@@ -25,10 +28,47 @@ namespace rondo::shop::test {
 
 using namespace std::chrono_literals;
 
+// The last ports of the places that were found last. No member has such a port; whoever looks for a
+// place sees by it that this one is taken, although its members come later. No more than a test
+// needs, so that one process can run all tests again and again.
+class marked_places {
+  public:
+    ~marked_places() {
+        for (int const m : marks_) ::close(m);
+    }
+    bool mark(std::uint16_t base) {
+        int const m = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        sockaddr_in at{};
+        at.sin_family = AF_INET;
+        at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        at.sin_port = htons(static_cast<std::uint16_t>(base + screen_id(most_of_a_kind)));
+        if (::bind(m, reinterpret_cast<sockaddr const*>(&at), sizeof at) != 0) {
+            ::close(m);
+            return false;
+        }
+        if (marks_.size() == 4) {
+            ::close(marks_.front());
+            marks_.pop_front();
+        }
+        marks_.push_back(m);
+        return true;
+    }
+
+  private:
+    std::deque<int> marks_;
+};
+
+inline std::uint16_t free_base_port(std::uint64_t from) {
+    static marked_places places;
+    for (;; ++from) {
+        std::uint16_t const base = find_base_port(most_of_a_kind, most_of_a_kind, from).value();
+        if (places.mark(base)) return base;
+    }
+}
 // Tests that run at the same time look at different places first.
 inline std::uint16_t free_base_port() {
     static auto next = static_cast<std::uint64_t>(::getpid());
-    return find_base_port(most_of_a_kind, most_of_a_kind, next++).value();
+    return free_base_port(next++);
 }
 
 inline bool until(std::function<bool()> const& so, std::chrono::milliseconds most = 60s) {

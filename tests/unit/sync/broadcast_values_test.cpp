@@ -191,5 +191,56 @@ TEST(BroadcastValues, AValueMayUseItsChannelWhenItIsDestroyed) {
     EXPECT_EQ(ends, 2) << "left by the last receiver";
 }
 
+// Does something when one is first copied, and when one is first destroyed, even if that was moved
+// from.
+struct once_each {
+    std::function<void()> on_copy = nullptr;
+    std::function<void()> on_end = nullptr;
+};
+class eager {
+  public:
+    explicit eager(once_each& todo) noexcept : todo_(&todo) {}
+    eager(eager const& other) : todo_(other.todo_) { run(todo_->on_copy); }
+    eager(eager&& other) noexcept : todo_(other.todo_) {}
+    ~eager() { run(todo_->on_end); }
+
+  private:
+    static void run(std::function<void()>& f) {
+        if (auto const now = std::exchange(f, nullptr)) now();
+    }
+    once_each* todo_;
+};
+
+TEST(BroadcastValues, WhatIsDestroyedByItsLastReaderMayReceiveWhatIsNext) {
+    once_each todo;
+    auto [tx, rx] = channel<eager>(4);
+    auto other = tx.subscribe();
+    EXPECT_EQ(tx.send(eager{todo}), 2U);
+    bool next = true;
+    auto const receive = [&, &mine = rx] { next = mine.try_recv().has_value(); };
+    // The other one reads it meanwhile: so nobody is known to be the last when it is copied.
+    todo.on_copy = [&] {
+        EXPECT_TRUE(other.try_recv());
+        todo.on_end = receive;
+    };
+    EXPECT_TRUE(rx.try_recv());
+    EXPECT_FALSE(todo.on_end) << "it was destroyed";
+    EXPECT_FALSE(next);
+    EXPECT_TRUE(rx.is_empty());
+    EXPECT_TRUE(tx.is_empty());
+}
+
+TEST(BroadcastValues, WhatIsLeftOfAValueThatWasMovedMayReceiveWhatIsNext) {
+    once_each todo;
+    auto [tx, rx] = channel<eager>(4);
+    EXPECT_EQ(tx.send(eager{todo}), 1U);
+    bool next = true;
+    todo.on_end = [&, &mine = rx] { next = mine.try_recv().has_value(); };
+    EXPECT_TRUE(rx.try_recv());
+    EXPECT_FALSE(next);
+    EXPECT_TRUE(rx.is_empty());
+    EXPECT_TRUE(tx.is_empty());
+}
+
 }  // namespace
 }  // namespace rondo
