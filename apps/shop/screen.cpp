@@ -204,8 +204,8 @@ class screen {
         count(state.outcome);
     }
 
-    // Its own orders that are open in the ledger and that its journal does not know: an older one was
-    // lost with its disk. As this screen answers, nobody else takes them over.
+    // Its own orders that are open in the ledger and that its journal does not know: an older one
+    // was lost with its disk. As this screen answers, nobody else takes them over.
     task<void> end_what_is_forgotten() {
         std::vector<std::byte> const nothing;
         answer const a = co_await ask_gateway(request::remains, nothing);
