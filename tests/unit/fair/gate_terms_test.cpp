@@ -70,6 +70,33 @@ TEST_F(GateTest, WhatAPermitCostLessIsPaidBackOnlyForTheNextCaller) {
     loop.run_ready();
 }
 
+TEST_F(GateTest, WhatAPermitCostLessIsPaidBackToATenantAtItsLimitToo) {
+    gate_config<int> c = at_the_loop(places(2));
+    c.max_in_flight_per_tenant = 1;
+    c.quantum = 1;
+    door g{std::move(c)};
+    auto cautious = line(g, 1, 60, 10);  // pays for ten
+    auto one = line(g, 2, 60);
+    auto another = line(g, 3, 60);
+    for (int i = 0; i < 40; ++i) {
+        loop.run_ready();
+        for (visit& v : cautious) {
+            if (v.in()) (*v.got)->release(1);
+        }
+        for (auto* const exact : {&one, &another}) {
+            for (visit& v : *exact) {
+                if (v.in()) (*v.got)->release();
+            }
+        }
+    }
+    ASSERT_GE(order.size(), 60U);
+    auto const later = std::count(order.begin() + 30, order.begin() + 60, 1);
+    EXPECT_GE(later, 8);  // every third one
+    EXPECT_LE(later, 12);
+    g.close();
+    loop.run_ready();
+}
+
 // --- changes ---------------------------------------------------------------------------------
 
 TEST_F(GateTest, LoweredLimitsDropNobody) {
