@@ -387,7 +387,7 @@ void turnstile::read(gate_stats& to) noexcept {
     to.queued = counters_.enqueued - counters_.dequeued - counters_.expired - counters_.cancelled -
                 counters_.evicted - counters_.displaced - counters_.returned;
     to.capacity = limits_.max_queued;
-    to.tenants_active = turns_.active();
+    to.tenants_active = turns_.in_line();
     to.tenants_known = known_;
     to.queue_time = queue_time_;
     to.passed = passed_ + (lined_ ? 0 : word.passed);
