@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -287,6 +288,28 @@ TEST_F(GateTest, SaysWhoWasLetInTheMost) {
 }
 
 // --- what cannot be --------------------------------------------------------------------------
+
+TEST(Gate, AFunctionThatIsReplacedWhileItIsAskedGoesWithoutTheLock) {
+    door* at = nullptr;
+    bool gone = false;
+    auto const goes = [&](int* last) {
+        gone = at->stats().in_flight == 1;  // never returns if the gate is locked
+        delete last;
+    };
+    gate_config<int> c = places(1);
+    c.entitlement_of = [&, last = std::shared_ptr<int>{new int{}, goes}](int) {
+        gate_terms<int> t;
+        t.max_in_flight = 1;
+        at->reconfigure(std::move(t));
+        return entitlement{};
+    };
+    door g{std::move(c)};
+    at = &g;
+    c = {};
+    auto held = g.try_acquire(9);
+    EXPECT_FALSE(g.try_acquire(1));
+    EXPECT_TRUE(gone);
+}
 
 TEST(Gate, ThrowsForWhatCannotBe) {
     auto const wrong = [](auto change) {
