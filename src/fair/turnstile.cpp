@@ -297,6 +297,7 @@ void turnstile::leave_admitted(tenant& t, std::uint64_t paid, std::uint64_t cost
             account(t, cost - paid);
         } else if (cost < paid) {
             turns_.refund(t, paid - cost);
+            if (closing_ == closing::no) served_.unserved(t, paid - cost, now_);
         }
         put_place_back();
         call_up(t);

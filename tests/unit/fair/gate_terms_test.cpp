@@ -287,6 +287,19 @@ TEST_F(GateTest, SaysWhoWasLetInTheMost) {
     EXPECT_NEAR(top.other, 1, 0.1);
 }
 
+TEST_F(GateTest, WhatWasPaidBackWasNotLetIn) {
+    gate_config<int> c = at_the_loop(places(8));
+    c.max_in_flight_per_tenant = 4;  // so all are counted
+    door g{std::move(c)};
+    g.try_acquire(1, 10)->release(1);
+    g.try_acquire(2, 10)->release(0);
+    auto const top = g.top(1);
+    ASSERT_EQ(top.first.size(), 1U);
+    EXPECT_EQ(top.first[0].tenant, 1);
+    EXPECT_NEAR(top.first[0].cost, 1, 0.01);
+    EXPECT_NEAR(top.other, 0, 0.01);
+}
+
 // --- what cannot be --------------------------------------------------------------------------
 
 TEST(Gate, AFunctionThatIsReplacedWhileItIsAskedGoesWithoutTheLock) {
