@@ -217,7 +217,7 @@ entry* engine::take(bool& closed) noexcept {
     change(now(), [&](aftermath& after) {
         if (!has_waiters() && closing_ != closing::immediate) e = turns_.next();
         closed = e == nullptr && finished();
-        if (e != nullptr) delivered(*e, after);
+        if (e != nullptr) delivered(*e, now_, after);
     });
     return e;
 }
@@ -228,6 +228,7 @@ bool engine::grant(waiter& first) noexcept {
     if (closing_ != closing::immediate) to.task_ = turns_.next();
     if (to.task_ == nullptr) return finished();
     to.in_hand_ = true;
+    to.handed_at_ = now_;
     turns::hold(*to.task_->owner);  // I6
     if (to.task_->has_timer()) deadlines_.cancel(*to.task_);
     return true;
@@ -251,7 +252,7 @@ entry* engine::taker::taken() noexcept {
     if (!in_hand_) return task_;
     engine_->change(engine_->now(), [this](aftermath& after) {
         tenant& t = *task_->owner;
-        engine_->delivered(*task_, after);
+        engine_->delivered(*task_, handed_at_, after);
         engine_->turns_.let_go(t);
     });
     in_hand_ = false;
@@ -280,8 +281,8 @@ void engine::put_back(entry& e) noexcept {
     set_timer(e);
 }
 
-void engine::delivered(entry& e, aftermath& after) noexcept {
-    queue_time_.record(now_ - e.enqueued_at);
+void engine::delivered(entry& e, time_point at, aftermath& after) noexcept {
+    queue_time_.record(at - e.enqueued_at);
     account(*e.owner, e.cost);
     end(e, disposition::delivered, after);
 }

@@ -63,6 +63,7 @@ class engine : public wait_queue {
       private:
         friend class engine;
         entry* task_ = nullptr;
+        time_point handed_at_{};
         bool in_hand_ = false;
     };
 
@@ -189,7 +190,7 @@ class engine : public wait_queue {
     void out_of_turn(entry& e, disposition how, aftermath& after) noexcept;
     void end(entry& e, disposition how, aftermath& after) noexcept;
     void release(tenant& t, aftermath& after) noexcept;
-    void delivered(entry& e, aftermath& after) noexcept;
+    void delivered(entry& e, time_point at, aftermath& after) noexcept;
     void account(tenant& t, std::uint64_t cost) noexcept;
     void put_back(entry& e) noexcept;
     void return_all() noexcept;
