@@ -320,7 +320,7 @@ void engine::release(tenant& t, aftermath& after) noexcept {
         call(*d);
     }
     if (owed_ != 0) after.doors = true;
-    if (finished()) tell_watch_ = true;
+    if (nothing_left()) tell_watch_ = true;
 }
 
 cancel_result engine::cancel(handle h) noexcept {
@@ -375,7 +375,7 @@ bool deadline_watch::comes_before(time_point than) noexcept { return engine_.com
 bool engine::comes_before(time_point than) noexcept {
     std::lock_guard const guard{lock()};
     auto const next = deadlines_.next_expiry();
-    bool const yes = finished() || (next && *next < than);
+    bool const yes = nothing_left() || (next && *next < than);
     watched_ = yes ? time_point::min() : than;
     return yes;
 }
@@ -515,7 +515,7 @@ void engine::read(stats& to) noexcept {
 
 bool engine::is_finished() noexcept {
     bool yes = false;
-    change(now(), [&](aftermath&) { yes = finished(); });
+    change(now(), [&](aftermath&) { yes = nothing_left(); });
     return yes;
 }
 

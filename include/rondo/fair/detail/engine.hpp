@@ -158,9 +158,9 @@ class engine : public wait_queue {
     static constexpr int few = 4;
 
     bool grant(waiter& first) noexcept override;
-    bool finished() const noexcept {
-        return closing_ == closing::immediate || (closing_ == closing::drain && occupied_ == 0);
-    }
+    bool nothing_left() const noexcept { return closing_ != closing::open && occupied_ == 0; }
+    // What consumers are told: nothing comes any more.
+    bool finished() const noexcept { return closing_ == closing::immediate || nothing_left(); }
 
     // Nothing expires before this. Written under the lock; who reads it without leaves what it does
     // not see yet to the next operation.
