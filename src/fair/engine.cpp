@@ -22,7 +22,8 @@
 //   I2  a task is in the order of turns, or in hand of one consumer, or has ended: end() is called
 //       once for each that was accepted.
 //   I3  no task is handed out whose deadline lies before the time of the operation that hands it
-//       out: expire() comes first in each, and nothing is left in the intake past a deadline.
+//       out: expire() comes first in each, and nothing is left in the intake past a deadline. (A
+//       consumer reads it in ready(), and not again when it comes to wait.)
 //   I4  while the lock is free no consumer waits if a task is queued (I3 of core/waiter.cpp).
 //   I5  somebody is opening doors if there is room and one of them is in hungry_, or one is in
 //       called_: whoever made the room. owed_ counts these doors and those that are being opened;
