@@ -22,7 +22,8 @@
 //   I2  a task is in the order of turns, or in hand of one consumer, or has ended: end() is called
 //       once for each that was accepted.
 //   I3  no task is handed out whose deadline lies before the time of the operation that hands it
-//       out: expire() comes first in each, and nothing is left in the intake past a deadline.
+//       out: expire() comes first in each, and nothing is left in the intake past a deadline. (A
+//       consumer reads it in ready(), and not again when it comes to wait.)
 //   I4  while the lock is free no consumer waits if a task is queued (I3 of core/waiter.cpp).
 //   I5  somebody is opening doors if there is room and one of them is in hungry_, or one is in
 //       called_: whoever made the room. owed_ counts these doors and those that are being opened;
@@ -217,7 +218,7 @@ entry* engine::take(bool& closed) noexcept {
     change(now(), [&](aftermath& after) {
         if (!has_waiters() && closing_ != closing::immediate) e = turns_.next();
         closed = e == nullptr && finished();
-        if (e != nullptr) delivered(*e, after);
+        if (e != nullptr) delivered(*e, now_, after);
     });
     return e;
 }
@@ -228,6 +229,7 @@ bool engine::grant(waiter& first) noexcept {
     if (closing_ != closing::immediate) to.task_ = turns_.next();
     if (to.task_ == nullptr) return finished();
     to.in_hand_ = true;
+    to.handed_at_ = now_;
     turns::hold(*to.task_->owner);  // I6
     if (to.task_->has_timer()) deadlines_.cancel(*to.task_);
     return true;
@@ -251,7 +253,7 @@ entry* engine::taker::taken() noexcept {
     if (!in_hand_) return task_;
     engine_->change(engine_->now(), [this](aftermath& after) {
         tenant& t = *task_->owner;
-        engine_->delivered(*task_, after);
+        engine_->delivered(*task_, handed_at_, after);
         engine_->turns_.let_go(t);
     });
     in_hand_ = false;
@@ -280,8 +282,8 @@ void engine::put_back(entry& e) noexcept {
     set_timer(e);
 }
 
-void engine::delivered(entry& e, aftermath& after) noexcept {
-    queue_time_.record(now_ - e.enqueued_at);
+void engine::delivered(entry& e, time_point at, aftermath& after) noexcept {
+    queue_time_.record(at - e.enqueued_at);
     account(*e.owner, e.cost);
     end(e, disposition::delivered, after);
 }
@@ -319,7 +321,7 @@ void engine::release(tenant& t, aftermath& after) noexcept {
         call(*d);
     }
     if (owed_ != 0) after.doors = true;
-    if (finished()) tell_watch_ = true;
+    if (nothing_left()) tell_watch_ = true;
 }
 
 cancel_result engine::cancel(handle h) noexcept {
@@ -374,7 +376,7 @@ bool deadline_watch::comes_before(time_point than) noexcept { return engine_.com
 bool engine::comes_before(time_point than) noexcept {
     std::lock_guard const guard{lock()};
     auto const next = deadlines_.next_expiry();
-    bool const yes = finished() || (next && *next < than);
+    bool const yes = nothing_left() || (next && *next < than);
     watched_ = yes ? time_point::min() : than;
     return yes;
 }
@@ -514,7 +516,7 @@ void engine::read(stats& to) noexcept {
 
 bool engine::is_finished() noexcept {
     bool yes = false;
-    change(now(), [&](aftermath&) { yes = finished(); });
+    change(now(), [&](aftermath&) { yes = nothing_left(); });
     return yes;
 }
 

@@ -1,5 +1,6 @@
 #include "rondo/fair/detail/ranking.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace rondo::fair::detail {
@@ -27,6 +28,15 @@ ranking::change ranking::list(tenant& t) noexcept {
     t.rank.listed = true;
     find_least();
     return {true, gone};
+}
+
+void ranking::unserved(tenant& t, std::uint64_t cost, time_point now) noexcept {
+    pass(now);
+    if (t.rank.epoch != epoch_) return;  // too long ago to matter
+    double const sum = std::min(static_cast<double>(cost) * worth_, t.rank.sum);
+    t.rank.sum -= sum;
+    total_ = std::max(total_ - sum, 0.0);
+    if (t.rank.listed) enough_ = std::min(enough_, t.rank.sum * margin);  // it may be the least now
 }
 
 void ranking::find_least() noexcept {

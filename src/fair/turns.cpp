@@ -25,10 +25,20 @@
 //   task        back (cancelled, expired, dropped), the tenant keeps no more than it would have had
 //               with the task behind it being first all the time.
 //   weights     change from the next quantum on.
+//   held back   A task that a limit of its tenant's keeps from taking turns (max_in_flight_per_
+//               tenant of a gate) is in line all the same. A tenant that has nothing else stands
+//               aside: nobody waits for it, a round ends without it, and it has its quantum of
+//               each. When one of its tasks is called up it goes on with its turn, first in the
+//               ring, as the limit has taken it out of the middle of that. It carries kept_quanta
+//               from round to round, above what I3 allows others: with none, all that it could not
+//               spend before the others ended the round would be lost, and a limit of one would
+//               give each tenant one task in a round, whatever its weight and what that costs. With
+//               any number, one whose limit leaves it less than its share would save without end,
+//               and have the place for itself when the limit does not matter any more.
 //   debt        A task that was taken may turn out to cost more (charge()): the tenant's credit,
 //               and if that is not enough its next quanta, pay for it before any task does. A
 //               tenant that has no tasks pays as well, round by round, so it cannot leave to get
-//               rid of it; it is forgotten with the tenant, and when nobody has tasks. One that
+//               rid of it; it is forgotten with the tenant, and when nobody is in line. One that
 //               cost less is paid back (refund()), as far as the first task allows.
 //
 //      place   -> place        when
@@ -38,20 +48,24 @@
 //      front,   -> ring, wheel cannot pay (again)
 //      ring
 //      wheel    -> ring        the round has come
+//      any      -> aside       nothing is left but what is held back
+//      aside    -> ring, wheel something is called up; it is the first in the ring if it pays
 //      any      -> idle        nothing is left
 //
 // Invariants
 //   I1  a tenant is in the list of its place, or in the wheel, and in no other; the active ones are
-//       those with tasks.
-//   I2  a tenant with tasks gets exactly one quantum for each round from the one in which it became
-//       active on (none for that one if it has had its turn in it, or if front_turns were given).
-//       In a round in which it leaves and returns it has its quantum once: what is left of it is
-//       kept until the round is over, so that it does not pay a debt twice. Who was forgotten
-//       meanwhile has it anew; its debt is forgotten too, and nothing was taken of it.
+//       those with tasks that take turns, those aside have only tasks that are held back.
+//   I2  a tenant with tasks, held back or not, gets exactly one quantum for each round from the one
+//       in which it came on (none for that one if it has had its turn in it, or if front_turns were
+//       given). In a round in which it leaves and returns it has its quantum once: what is
+//       left of it is kept until the round is over, so that it does not pay a debt twice. Who was
+//       forgotten meanwhile has it anew; its debt is forgotten too, and nothing was taken of it.
 //   I3  credit that is carried from round to round is less than the cost of the first task at that
-//       time, or of a task that has become the second since: at most max_cost - 1. Who owes
-//       something has no credit. (What a task has cost that is put back comes on top of that: in
-//       what follows it counts as taken when its tenant paid for it first.)
+//       time, or of a task that has become the second since: at most max_cost - 1. One that is
+//       aside may carry kept_quanta more; what it would have above that is lost, and nobody has
+//       more than that and the quantum of the round. Who owes something has no credit. (What a
+//       task has cost that is put back comes on top of that: in what follows it counts as taken
+//       when its tenant paid for it first.)
 //   I4  turn_ holds those who are due in round_, next_ those in round_ + 1; in the wheel everyone
 //       is due in round_ or after it, and nobody is passed over: begin_round() is for when nobody
 //       is left in round_.
@@ -69,6 +83,14 @@
 // be first, and why those out of the wheel need not be put back between their neighbours. For two
 // tenants that pay in every round that order is the same in each, and then one quantum is enough.
 //
+// Held back. Let i be in line throughout, aside or not, and let j take turns throughout. Then only
+// what i carried into round a is more, by kept_quanta of its own, so
+//       S_i/w_i - S_j/w_j <= max_cost/w_i + max_cost/w_j + (2 + kept_quanta) * quantum:
+// nobody who waits for its turn loses more to one that has a limit. If j is aside now and then the
+// same holds with kept_quanta once more, for what it has not spent yet, as long as nothing of it
+// was lost. One that loses something has kept_quanta that it was given and could not spend, as its
+// limit left it no more.
+//
 // Debt. Let the cost of a task be corrected after it was taken, from what was paid to what is known
 // then; let F_i bound how many tasks of i are taken and not corrected yet. What i pays in the
 // stretch, tasks and corrections, is bounded as S_i was: debt is credit below zero, and quanta are
@@ -76,14 +98,16 @@
 // differs from the corrected cost of what was taken in the stretch by the corrections that are of
 // tasks taken before it, and by those that come after it: at most F_i of each, one of the two kinds
 // in each direction. So for corrected costs, of which the largest is max_cost,
-//       S_i/w_i - S_j/w_j <= (1 + F_i) max_cost/w_i + (1 + F_j) max_cost/w_j + 2 * quantum.
+//       S_i/w_i - S_j/w_j <= (1 + F_i) max_cost/w_i + (1 + F_j) max_cost/w_j + 2 * quantum,
+// and kept_quanta more as above.
 // A cost that is never below what was paid is the worst case for the others; one that is paid back
 // only in part leaves its own tenant with less.
 //
 // Nobody starves: a round has a turn for each tenant that was in it, at most front_turns new ones,
-// and each turn ends when its credit does; the round after the last is that of the first who pays.
-// front_turns_ counts those who are in front, and those of whom a task was taken there: each of
-// them once, as they have had their turn then.
+// and each turn ends when its credit does, however often it is interrupted (who is aside in a round
+// has one quantum for it, and what it carried, as all have); the round after the last is that of
+// the first who pays. front_turns_ counts those who are in front, and those of whom a task was
+// taken there: each of them once, as they have had their turn then.
 #include "rondo/fair/detail/turns.hpp"
 
 #include <algorithm>
@@ -119,23 +143,24 @@ void turns::add(tenant& t, entry& e) noexcept {
     }
 }
 
-void turns::activate(tenant& t) noexcept {
-    bool const waits = had_its_turn(t) || front_turns_ == front_turns;
+// Into line, with the quantum of this round unless it waits for the next one.
+void turns::come(tenant& t, bool waits) noexcept {
     std::uint64_t const quantum = quantum_of(t);
     bool const has_quantum = t.round_ == round_;  // it has been active in this round
     std::uint64_t const credit = has_quantum ? std::min(t.credit_, quantum) : quantum;  // I2
     settle_idle(t);
     take_out(t);
-    ++active_;
     t.active_since_ = ++activations_;
     t.round_ = round_;
     t.credit_ = 0;
-    if (waits) {
-        schedule(t);
-        return;
-    }
-    gain(t, credit);
-    if (!pays(t)) {
+    if (!waits) gain(t, credit);
+}
+
+void turns::activate(tenant& t) noexcept {
+    bool const waits = had_its_turn(t) || front_turns_ == front_turns;
+    come(t, waits);
+    ++active_;
+    if (waits || !pays(t)) {
         schedule(t);
         return;
     }
@@ -143,11 +168,22 @@ void turns::activate(tenant& t) noexcept {
     move(t, front_, place::front);
 }
 
-// Out of its list: it has no tasks.
+void turns::nothing_in_turn(tenant& t) noexcept {
+    if (t.place_ == place::front) --front_turns_;
+    --active_;
+    if (!t.holds_back_) {
+        rest(t);
+        return;
+    }
+    take_out(t);
+    t.place_ = place::aside;
+    ++aside_;
+}
+
+// It has nothing in line.
 void turns::rest(tenant& t) noexcept {
     move(t, had_its_turn(t) ? resting_ : forgotten_, place::idle);
-    --active_;
-    if (active_ != 0) return;
+    if (in_line() != 0) return;
     ++period_;                // nobody is left to whom anything could be owed,
     enter_round(round_ + 1);  // nor who could be overtaken
 }
@@ -161,7 +197,26 @@ void turns::settle(tenant& t, std::uint64_t round) noexcept {
 }
 
 // The same up to now, in the middle of a round: those who have a turn in it get its quantum then.
-void turns::settle_now(tenant& t) noexcept { settle(t, in_this_round(t) ? round_ - 1 : round_); }
+void turns::settle_now(tenant& t) noexcept {
+    if (idle(t)) {
+        settle_idle(t);
+    } else if (t.place_ == place::aside) {
+        settle_aside(t);
+    } else {
+        settle(t, in_this_round(t) ? round_ - 1 : round_);
+    }
+}
+
+// Of one that is aside any number of rounds may have passed: those that count are enough for its
+// debt and for all that it may keep.
+void turns::settle_aside(tenant& t) noexcept {
+    if (t.round_ == round_) return;
+    std::uint64_t const quantum = quantum_of(t);
+    std::uint64_t const most = most_credit(t);
+    gain(t, std::min(round_ - t.round_, (t.debt_ + most) / quantum + 1) * quantum);
+    t.credit_ = std::min(t.credit_, most);  // I3
+    t.round_ = round_;
+}
 
 // Of one without tasks the quanta pay nothing but its debt.
 void turns::settle_idle(tenant& t) noexcept {
@@ -215,6 +270,7 @@ void turns::take_out(tenant& t) noexcept {
     if (linked_list<tenant>::is_linked(t)) linked_list<tenant>::remove(t);
     if (t.place_ == place::wheel) wheel_.cancel(t);
     if (t.place_ == place::idle) --idle_;
+    if (t.place_ == place::aside) --aside_;
     t.place_ = place::nowhere;
 }
 
@@ -245,7 +301,7 @@ entry* turns::pay(tenant& t) noexcept {
     t.credit_ -= e.cost;
     t.served_ = round_;
     t.tasks_.remove(e);
-    if (t.tasks_.empty()) rest(t);
+    if (t.tasks_.empty()) nothing_in_turn(t);
     look_ahead();
     return &e;
 }
@@ -269,7 +325,10 @@ tenant* turns::in_turn() noexcept {
 }
 
 tenant& turns::out_of_wheel(timer_node& node) noexcept {
-    auto& t = static_cast<tenant&>(node);
+    return first_in_ring(static_cast<tenant&>(node));
+}
+
+tenant& turns::first_in_ring(tenant& t) noexcept {
     t.place_ = place::ring;
     turn_.push_front(t);
     return t;
@@ -299,12 +358,65 @@ void turns::remove(entry& e) noexcept {
     tenant& t = *e.owner;
     bool const was_first = t.tasks_.head() == &e;
     t.tasks_.remove(e);
+    one_is_gone(t, was_first);
+}
+
+void turns::one_is_gone(tenant& t, bool was_first) noexcept {
     if (t.tasks_.empty()) {
-        if (t.place_ == place::front) --front_turns_;
-        rest(t);
+        nothing_in_turn(t);
     } else if (was_first) {
         head_is_gone(t);
     }
+}
+
+void turns::add_held_back(tenant& t, entry& e) noexcept {
+    bool const was_idle = idle(t);
+    e.owner = &t;
+    t.held_back_.push(e);
+    t.holds_back_ = true;
+    if (!was_idle) return;
+    come(t, had_its_turn(t));
+    t.place_ = place::aside;
+    ++aside_;
+}
+
+void turns::hold_back(entry& e) noexcept {
+    tenant& t = *e.owner;
+    bool const was_first = t.tasks_.head() == &e;
+    t.tasks_.remove(e);
+    t.held_back_.put_back(e);
+    t.holds_back_ = true;
+    one_is_gone(t, was_first);
+}
+
+// One that was aside goes on with its turn, before those who have begun theirs meanwhile.
+entry& turns::call_up(tenant& t) noexcept {
+    bool const was_aside = t.place_ == place::aside;
+    if (was_aside) settle_aside(t);
+    entry& e = *t.held_back_.head();
+    t.held_back_.remove(e);
+    t.holds_back_ = !t.held_back_.empty();
+    if (!was_aside) {
+        add(t, e);
+        return e;
+    }
+    t.tasks_.push(e);
+    ++active_;
+    take_out(t);
+    if (pays(t)) {
+        t.due_ = round_;
+        current_ = &first_in_ring(t);
+    } else {
+        schedule(t);
+    }
+    return e;
+}
+
+void turns::remove_held_back(entry& e) noexcept {
+    tenant& t = *e.owner;
+    t.held_back_.remove(e);
+    t.holds_back_ = !t.held_back_.empty();
+    if (idle(t)) rest(t);
 }
 
 // I3: what it saved for that task it may keep only as far as it would have it without.
@@ -316,6 +428,9 @@ void turns::head_is_gone(tenant& t) noexcept {
 
 // I3; in its turn it has the quantum of that as well.
 std::uint64_t turns::most_credit(tenant const& t) const noexcept {
+    if (t.place_ == place::aside) {
+        return t.held_back_.head()->cost - 1 + (kept_quanta + 1) * quantum_of(t);
+    }
     std::uint64_t const of_this_turn = in_this_round(t) && t.round_ == round_ ? quantum_of(t) : 0;
     return t.tasks_.head()->cost - 1 + of_this_turn;
 }
@@ -330,27 +445,21 @@ void turns::put_back(entry& e) noexcept {
 }
 
 void turns::charge(tenant& t, std::uint64_t more) noexcept {
-    if (active_ == 0) return;
-    bool const idle = t.tasks_.empty();
-    if (idle) {
-        settle_idle(t);
-    } else {
-        settle_now(t);
-    }
-    std::uint64_t const at_once = idle ? 0 : std::min(t.credit_, more);
+    if (in_line() == 0) return;
+    settle_now(t);
+    std::uint64_t const at_once = idle(t) ? 0 : std::min(t.credit_, more);
     t.credit_ -= at_once;
     t.debt_ = std::min(t.debt_ + (more - at_once), max_debt);
-    if (!idle) reschedule(t);
+    reschedule(t);
 }
 
 void turns::refund(tenant& t, std::uint64_t less) noexcept {
-    if (active_ == 0) return;
-    if (t.tasks_.empty()) {
-        settle_idle(t);
+    if (in_line() == 0) return;
+    settle_now(t);
+    if (idle(t)) {
         t.debt_ -= std::min(t.debt_, less);
         return;
     }
-    settle_now(t);
     std::uint64_t const had = t.credit_;
     gain(t, less);
     t.credit_ = std::min(t.credit_, std::max(had, most_credit(t)));
@@ -358,11 +467,7 @@ void turns::refund(tenant& t, std::uint64_t less) noexcept {
 }
 
 void turns::reweigh(tenant& t, std::uint32_t weight) noexcept {
-    if (t.tasks_.empty()) {
-        settle_idle(t);
-    } else {
-        settle_now(t);
-    }
+    settle_now(t);
     t.weight_ = weight;
     reschedule(t);
 }

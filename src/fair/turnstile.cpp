@@ -2,7 +2,8 @@
 //
 // A caller passes by the word, or it comes under the lock. There it is let in at once if nobody has
 // a turn before it; or it lines up: it enters the order of turns, or, if its tenant has as many in
-// flight and in turn as it may, it is held back at its tenant until one of these has gone. A place
+// flight and in turn as it may, it is held back at its tenant until one of these has gone (which
+// keeps its share: head of turns.cpp). A place
 // that is given back while there is a line goes to whoever's turn it is.
 //
 //   fresh  -> passed                      by the word; or
@@ -168,7 +169,7 @@ turnstile::fate turnstile::line_up(caller& c) noexcept {
     ++t.occupied;
     c.held_back_ = !may_take_turns(t);
     if (c.held_back_) {
-        t.held_back.push(c);
+        turns_.add_held_back(t, c);
     } else {
         turns_.add(t, c);
     }
@@ -207,11 +208,11 @@ turnstile::caller* turnstile::first_to_go(tenant const& t) noexcept {
     if (t.when_full == backpressure::drop_newest) return newest_of(t);
     if (t.when_full != backpressure::drop_oldest) return nullptr;
     entry* const in_turn = t.tasks().oldest_of_lowest();
-    return static_cast<caller*>(in_turn != nullptr ? in_turn : t.held_back.oldest_of_lowest());
+    return static_cast<caller*>(in_turn != nullptr ? in_turn : t.held_back().oldest_of_lowest());
 }
 
 turnstile::caller* turnstile::newest_of(tenant const& t) noexcept {
-    entry* const held = t.held_back.newest_of_lowest();
+    entry* const held = t.held_back().newest_of_lowest();
     return static_cast<caller*>(held != nullptr ? held : t.tasks().newest_of_lowest());
 }
 
@@ -249,7 +250,7 @@ void turnstile::give_back(waiter& w) noexcept { take_out(static_cast<caller&>(w)
 void turnstile::take_out(caller& c) noexcept {
     tenant& t = *c.owner;
     if (c.held_back_) {
-        t.held_back.remove(c);
+        turns_.remove_held_back(c);
     } else {
         call_up(t, 1);  // before c goes: their tenant keeps its turn
         turns_.remove(c);
@@ -268,19 +269,15 @@ void turnstile::cast_out(caller& c) noexcept {
 void turnstile::hold_back(tenant& t) noexcept {
     while (!t.tasks().empty() && !may_take_turns(t, 1)) {
         entry& e = *t.tasks().newest_of_lowest();
-        turns_.remove(e);
+        turns_.hold_back(e);
         static_cast<caller&>(e).held_back_ = true;
-        t.held_back.put_back(e);
     }
 }
 
 // I4
 void turnstile::call_up(tenant& t, std::size_t leaving) noexcept {
-    while (!t.held_back.empty() && may_take_turns(t, leaving)) {
-        entry& e = *t.held_back.head();
-        t.held_back.remove(e);
-        static_cast<caller&>(e).held_back_ = false;
-        turns_.add(t, e);
+    while (!t.held_back().empty() && may_take_turns(t, leaving)) {
+        static_cast<caller&>(turns_.call_up(t)).held_back_ = false;
     }
 }
 
@@ -300,6 +297,7 @@ void turnstile::leave_admitted(tenant& t, std::uint64_t paid, std::uint64_t cost
             account(t, cost - paid);
         } else if (cost < paid) {
             turns_.refund(t, paid - cost);
+            if (closing_ == closing::no) served_.unserved(t, paid - cost, now_);
         }
         put_place_back();
         call_up(t);
@@ -390,7 +388,7 @@ void turnstile::read(gate_stats& to) noexcept {
     to.queued = counters_.enqueued - counters_.dequeued - counters_.expired - counters_.cancelled -
                 counters_.evicted - counters_.displaced - counters_.returned;
     to.capacity = limits_.max_queued;
-    to.tenants_active = turns_.active();
+    to.tenants_active = turns_.in_line();
     to.tenants_known = known_;
     to.queue_time = queue_time_;
     to.passed = passed_ + (lined_ ? 0 : word.passed);

@@ -12,7 +12,9 @@
 //                tenant has its share of the cost let in, a tenant that becomes active comes before
 //                the backlog of others, nobody starves.
 //                At most max_in_flight_per_tenant permits of a tenant are out; those of it who wait
-//                for that hold up nobody else.
+//                for that hold up nobody else, and it has its share as far as that limit leaves it
+//                as much: what it could not spend meanwhile it keeps, up to two quanta and what its
+//                next caller costs.
 //                At most max_queued callers wait, and max_queued_per_tenant of a tenant. Whoever
 //                does not get a permit is told why, once, and as soon as it is known.
 // Cost           is what a permit takes of its tenant's share. release(cost) corrects it when it

@@ -11,8 +11,9 @@
 //                once in a round. Priorities order a tenant's own tasks. Nobody starves, and a
 //                dequeue finds a task whenever one is queued, whatever it costs.
 //                Never more than max_global tasks are queued, nor max_per_tenant of a tenant.
-//                A task is not delivered after its deadline: delivered means handed to a consumer
-//                (one that waits has it from then on, also if it takes a while to resume).
+//                A task is not delivered after its deadline, by the time that the operation read
+//                when it began: delivered means handed to a consumer (one that waits has it from
+//                then on, also if it takes a while to resume).
 //                A task that was accepted has one disposition; what is not delivered is passed to
 //                the observer.
 // Consumers      are served in the order in which they asked. One task wakes one of them.

@@ -188,6 +188,18 @@ TEST(FairDeadlines, WhoAsksForFiguresOrForTheEndFindsThemToo) {
 
 // --- counters --------------------------------------------------------------------------------
 
+TEST(FairStats, QueueTimeEndsWhenATaskIsHandedOver) {
+    timed s;
+    auto const consume = [](numbers& q) -> rondo::task<void> { (void)co_await q.dequeue(); };
+    auto consumer = spawn(s.loop, consume(s.queue));
+    s.loop.run_ready();
+    EXPECT_TRUE(s.queue.enqueue("a", 1));
+    s.loop.pass(5ms);  // the consumer is not run meanwhile
+    s.loop.run_ready();
+    EXPECT_EQ(s.queue.stats().queue_time.count(), 1U);
+    EXPECT_EQ(s.queue.stats().queue_time.max(), 0U);
+}
+
 TEST(FairStats, CountersAreExact) {
     timed s{room_for(4, 2, backpressure::reject)};
     EXPECT_TRUE(s.queue.enqueue("a", 1));

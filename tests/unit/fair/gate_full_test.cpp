@@ -179,6 +179,7 @@ TEST_F(GateTest, ATenantAtItsLimitHoldsUpNobodyElse) {
     c.max_in_flight_per_tenant = 2;
     door g{std::move(c)};
     auto slow = line(g, 1, 5);
+    EXPECT_EQ(g.stats().tenants_active, 1U);
     EXPECT_TRUE(slow[1].in());
     EXPECT_TRUE(slow[2].waits());
     auto other = g.try_acquire(2);

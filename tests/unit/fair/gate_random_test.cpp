@@ -194,6 +194,75 @@ TEST(GateRandom, SharesOfCorrectedCostAreWithinTheBound) {
     std::printf("[    shares] the largest difference was %.0f %% of the bound\n", worst * 100);
 }
 
+// Tenants that are busy at a gate for a while, with these weights and costs, and what each had.
+std::vector<share> work_under_a_limit(gate_limits const& l, std::uint64_t quantum,
+                                      std::vector<share> all) {
+    sim::world w{{.seed = test::seed(1)}};
+    gate_config<int> c;
+    static_cast<gate_limits&>(c) = l;
+    c.quantum = quantum;
+    c.time = &w.timers();
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        c.tenants.push_back({static_cast<int>(i), {.weight = all[i].weight}});
+    }
+    bool stop = false;
+    door g{c};
+    for (std::size_t who = 0; who < all.size(); ++who) {
+        for (int n = 0; n < 12; ++n) {
+            w.spawn(busy(&w, &g, static_cast<int>(who), &all, &stop)).detach();
+        }
+    }
+    (void)w.run_for(50ms);
+    stop = true;
+    EXPECT_EQ(w.run(), sim::outcome::finished);
+    return all;
+}
+
+double part_of_the_first(std::vector<share> const& all) {
+    double in_all = 0;
+    for (share const& s : all) in_all += static_cast<double>(s.work);
+    return static_cast<double>(all[0].work) / in_all;
+}
+
+gate_limits limits_of(std::size_t in_flight, std::size_t per_tenant) {
+    gate_limits l;
+    l.max_in_flight = in_flight;
+    l.max_in_flight_per_tenant = per_tenant;
+    return l;
+}
+
+TEST(GateRandom, WeightsCountThoughATenantMayHaveOnlySoMany) {
+    std::vector<share> heavy(6);
+    heavy[0].weight = 10;
+    for (std::uint64_t const quantum : {1U, 8U}) {
+        auto const seen = [&](std::size_t limit) {
+            return part_of_the_first(work_under_a_limit(limits_of(4, limit), quantum, heavy));
+        };
+        EXPECT_NEAR(seen(4), 2.0 / 3, 0.02);
+        EXPECT_NEAR(seen(3), 2.0 / 3, 0.02);
+        EXPECT_NEAR(seen(2), 1.0 / 2, 0.02);  // two of four places: what its limit leaves it
+    }
+}
+
+TEST(GateRandom, CostsCountThoughATenantMayHaveOnlyOne) {
+    std::vector<share> slow(4);
+    slow[0].slowness = 20;  // it is corrected: it pays 1
+    for (std::uint64_t const quantum : {1U, 8U}) {
+        auto const all = work_under_a_limit(limits_of(2, 1), quantum, slow);
+        EXPECT_NEAR(part_of_the_first(all), 1.0 / 4, 0.02);
+    }
+}
+
+// A round may end while some of them are at their limit.
+TEST(GateRandom, EqualTenantsHaveEqualSharesWhateverTheirLimit) {
+    for (std::size_t const limit : {1U, 2U, 3U}) {
+        auto const all = work_under_a_limit(limits_of(4, limit), 8, std::vector<share>(6));
+        for (share const& s : all) {
+            EXPECT_NEAR(static_cast<double>(s.work) / static_cast<double>(all[0].work), 1, 0.03);
+        }
+    }
+}
+
 // A quiet tenant waits for the next place that is given back, and no longer.
 TEST(GateRandom, AQuietTenantsWaitIsBounded) {
     sim::world w{{.seed = test::seed(1)}};

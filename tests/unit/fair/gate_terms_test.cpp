@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -66,6 +67,33 @@ TEST_F(GateTest, WhatAPermitCostLessIsPaidBackOnlyForTheNextCaller) {
     auto const later = std::count(order.begin() + 12, order.begin() + 32, 1);
     EXPECT_GE(later, 9);  // every second one
     EXPECT_LE(later, 11);
+    g.close();
+    loop.run_ready();
+}
+
+TEST_F(GateTest, WhatAPermitCostLessIsPaidBackToATenantAtItsLimitToo) {
+    gate_config<int> c = at_the_loop(places(2));
+    c.max_in_flight_per_tenant = 1;
+    c.quantum = 1;
+    door g{std::move(c)};
+    auto cautious = line(g, 1, 60, 10);  // pays for ten
+    auto one = line(g, 2, 60);
+    auto another = line(g, 3, 60);
+    for (int i = 0; i < 40; ++i) {
+        loop.run_ready();
+        for (visit& v : cautious) {
+            if (v.in()) (*v.got)->release(1);
+        }
+        for (auto* const exact : {&one, &another}) {
+            for (visit& v : *exact) {
+                if (v.in()) (*v.got)->release();
+            }
+        }
+    }
+    ASSERT_GE(order.size(), 60U);
+    auto const later = std::count(order.begin() + 30, order.begin() + 60, 1);
+    EXPECT_GE(later, 8);  // every third one
+    EXPECT_LE(later, 12);
     g.close();
     loop.run_ready();
 }
@@ -259,7 +287,42 @@ TEST_F(GateTest, SaysWhoWasLetInTheMost) {
     EXPECT_NEAR(top.other, 1, 0.1);
 }
 
+TEST_F(GateTest, WhatWasPaidBackWasNotLetIn) {
+    gate_config<int> c = at_the_loop(places(8));
+    c.max_in_flight_per_tenant = 4;  // so all are counted
+    door g{std::move(c)};
+    g.try_acquire(1, 10)->release(1);
+    g.try_acquire(2, 10)->release(0);
+    auto const top = g.top(1);
+    ASSERT_EQ(top.first.size(), 1U);
+    EXPECT_EQ(top.first[0].tenant, 1);
+    EXPECT_NEAR(top.first[0].cost, 1, 0.01);
+    EXPECT_NEAR(top.other, 0, 0.01);
+}
+
 // --- what cannot be --------------------------------------------------------------------------
+
+TEST(Gate, AFunctionThatIsReplacedWhileItIsAskedGoesWithoutTheLock) {
+    door* at = nullptr;
+    bool gone = false;
+    auto const goes = [&](int* last) {
+        gone = at->stats().in_flight == 1;  // never returns if the gate is locked
+        delete last;
+    };
+    gate_config<int> c = places(1);
+    c.entitlement_of = [&, last = std::shared_ptr<int>{new int{}, goes}](int) {
+        gate_terms<int> t;
+        t.max_in_flight = 1;
+        at->reconfigure(std::move(t));
+        return entitlement{};
+    };
+    door g{std::move(c)};
+    at = &g;
+    c = {};
+    auto held = g.try_acquire(9);
+    EXPECT_FALSE(g.try_acquire(1));
+    EXPECT_TRUE(gone);
+}
 
 TEST(Gate, ThrowsForWhatCannotBe) {
     auto const wrong = [](auto change) {

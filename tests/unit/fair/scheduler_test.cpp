@@ -502,6 +502,19 @@ TEST(FairScheduler, ADrainWaitsForATaskThatIsInHand) {
     EXPECT_EQ(second.blocking_join()->error(), dequeue_error::closed);
 }
 
+TEST(FairScheduler, ItIsNotFinishedWhileATaskIsInHandHoweverItWasClosed) {
+    manual_loop loop;
+    numbers s{on(loop)};
+    auto consumer = spawn(loop, consume(s));
+    loop.run_ready();
+    EXPECT_TRUE(s.enqueue("a", 1));
+    s.close_immediate();
+    EXPECT_FALSE(s.is_finished());
+    loop.run_ready();
+    EXPECT_TRUE(s.is_finished());
+    EXPECT_EQ(consumer.blocking_join()->value().payload, 1);
+}
+
 TEST(FairScheduler, AnObserverMayUseTheScheduler) {
     numbers* again = nullptr;
     numbers s{{}, [&](disposition how, numbers::task const& t) {

@@ -63,6 +63,7 @@ class engine : public wait_queue {
       private:
         friend class engine;
         entry* task_ = nullptr;
+        time_point handed_at_{};
         bool in_hand_ = false;
     };
 
@@ -157,9 +158,9 @@ class engine : public wait_queue {
     static constexpr int few = 4;
 
     bool grant(waiter& first) noexcept override;
-    bool finished() const noexcept {
-        return closing_ == closing::immediate || (closing_ == closing::drain && occupied_ == 0);
-    }
+    bool nothing_left() const noexcept { return closing_ != closing::open && occupied_ == 0; }
+    // What consumers are told: nothing comes any more.
+    bool finished() const noexcept { return closing_ == closing::immediate || nothing_left(); }
 
     // Nothing expires before this. Written under the lock; who reads it without leaves what it does
     // not see yet to the next operation.
@@ -189,7 +190,7 @@ class engine : public wait_queue {
     void out_of_turn(entry& e, disposition how, aftermath& after) noexcept;
     void end(entry& e, disposition how, aftermath& after) noexcept;
     void release(tenant& t, aftermath& after) noexcept;
-    void delivered(entry& e, aftermath& after) noexcept;
+    void delivered(entry& e, time_point at, aftermath& after) noexcept;
     void account(tenant& t, std::uint64_t cost) noexcept;
     void put_back(entry& e) noexcept;
     void return_all() noexcept;

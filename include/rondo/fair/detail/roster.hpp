@@ -30,6 +30,7 @@ class roster {
         friend roster;
         std::unique_ptr<node> node_;
         known of_;                 // what it is to be made of
+        known before_;             // what it was: that goes without the lock
         std::size_t changes_ = 0;  // as of then
         bool added_ = false;
     };
@@ -43,7 +44,7 @@ class roster {
         if (node* const there = tenants_.find(key, hash)) return there;
         if (fresh.node_ == nullptr || fresh.changes_ != changes_) {
             fresh.changes_ = changes_;
-            fresh.of_ = entitled_;
+            fresh.before_ = std::exchange(fresh.of_, entitled_);
             return nullptr;
         }
         node* const t = fresh.node_.release();
@@ -72,6 +73,7 @@ class roster {
     }
     // Throws when there is no memory, and what the user's function throws.
     static void make(Key const& key, std::size_t hash, newcomer& fresh) {
+        fresh.before_.reset();
         fresh.node_ = std::make_unique<node>(key, hash, fresh.of_->of(key, fresh.changes_ != 0));
     }
 

@@ -103,10 +103,12 @@ class tenant : public timer_node, public list_hook<tenant> {
 
     std::uint32_t weight() const noexcept { return weight_; }
     backlog const& tasks() const noexcept { return tasks_; }
+    // Of a gate: callers that wait for a permit of their own tenant's, not for their turn.
+    backlog const& held_back() const noexcept { return held_back_; }
     // When it last became active, as a number that grows.
     std::uint64_t active_since() const noexcept { return active_since_; }
     // What it has queued in all.
-    std::uint64_t load() const noexcept { return tasks_.cost() + held_back.cost(); }
+    std::uint64_t load() const noexcept { return tasks_.cost() + held_back_.cost(); }
     void fetch() const noexcept {
         __builtin_prefetch(&tasks_);
         __builtin_prefetch(&credit_);
@@ -122,6 +124,7 @@ class tenant : public timer_node, public list_hook<tenant> {
         front,    // newly active
         ring,     // has its turn in this round or in the next one
         wheel,    // cannot pay before a later one
+        aside,    // all that it has in line is held back
     };
 
     backlog tasks_;
@@ -135,6 +138,8 @@ class tenant : public timer_node, public list_hook<tenant> {
     std::uint32_t weight_;
     std::uint32_t holds_ = 0;
     place place_ = place::nowhere;
+    bool holds_back_ = false;  // something; it stands here for those who do not
+    backlog held_back_;
 
   public:
     backpressure when_full = backpressure::reject;
@@ -149,10 +154,8 @@ class tenant : public timer_node, public list_hook<tenant> {
         bool listed = false;
     } rank;  // for ranking
 
-    // Of a gate: permits that it has, and callers that wait for one of these, not for their turn.
-    std::size_t in_flight = 0;
-    backlog held_back;
-    filing filed;  // for load_heap
+    std::size_t in_flight = 0;  // of a gate: permits that it has
+    filing filed;               // for load_heap
     struct {
         tenant* above = nullptr;
         tenant* beside = nullptr;
