@@ -130,7 +130,7 @@ int run_the_screen(command_line const& c) {
     chosen.patience.screen_gone = std::chrono::seconds{c.gone_after_s};
     chosen.election = c.election;
     chosen.election.silence = c.patience.leader_silence;
-    // Three signs of a leader have to get lost before it is missed.
+    // Two signs of a leader in a row have to get lost before it is missed.
     chosen.election.beat = std::min(chosen.election.beat, c.patience.leader_silence / 3);
     std::error_code ignored;
     chosen.file = std::filesystem::absolute(c.orders, ignored).lexically_normal().string();

@@ -59,11 +59,12 @@ class screen {
         auto electing = spawn(*here_.where, reporting(election_.run()));
         auto leading = spawn(*here_.where, reporting(lead_when_elected()));
         co_await end_what_is_left_behind();
-        co_await end_what_is_forgotten();
+        auto forgetting = spawn(*here_.where, reporting(end_what_is_forgotten()));
         for (order_line const& line : options_.orders) {
             co_await serve_customer(&line);
         }
         here_.log->info("at the end of {}", options_.file);
+        auto const forgotten = co_await forgetting.join();
         done_ = true;
         co_await wait_for_others();
         over_ = true;
@@ -74,7 +75,7 @@ class screen {
         here_.log->info("{}", to_text(me_.counts()));
         me_.close();
         auto const received = co_await receiving.join();
-        (void)led, (void)elected, (void)received;
+        (void)led, (void)elected, (void)received, (void)forgotten;
         co_return tally_;
     }
 
@@ -205,21 +206,27 @@ class screen {
     }
 
     // Its own orders that are open in the ledger and that its journal does not know: an older one
-    // was lost with its disk. As this screen answers, nobody else takes them over.
+    // was lost with its disk. As this screen answers, nobody else takes them over. The gateway names
+    // the oldest orders of all screens, so it is asked again while there may be more. Customers need
+    // not wait for this: their orders are in the journal before they are in the ledger.
     task<void> end_what_is_forgotten() {
         std::vector<std::byte> const nothing;
-        answer const a = co_await ask_gateway(request::remains, nothing);
-        auto const open = unpack<remaining>(a.body);
-        if (!open) co_return;
-        for (order_id const& oid : open->unresolved) {
-            if (screen_of(oid) != options_.number) continue;
-            if (journal_.knows(options_.number, oid)) continue;
-            std::vector<std::byte> const body =
-                pack(cancellation{oid, "its journal is lost", true});
-            answer const ended = co_await ask_gateway(request::cancel, body);
-            here_.log->warn("{}: {}", oid, outcome_of(unpack<ending>(ended.body)));
+        for (;;) {
+            answer const a = co_await ask_gateway(request::remains, nothing);
+            auto const open = unpack<remaining>(a.body);
+            if (!open) co_return;
+            for (order_id const& oid : open->unresolved) co_await end_if_forgotten(&oid);
+            if (journal_.failed()) here_.fail(journal_.failure());
+            if (open->unresolved.size() < most_unresolved) co_return;
+            co_await sleep_for(300ms);
         }
-        if (journal_.failed()) here_.fail(journal_.failure());
+    }
+    task<void> end_if_forgotten(order_id const* oid) {
+        if (screen_of(*oid) != options_.number) co_return;
+        if (journal_.knows(options_.number, *oid)) co_return;
+        std::vector<std::byte> const body = pack(cancellation{*oid, "its journal is lost", true});
+        answer const ended = co_await ask_gateway(request::cancel, body);
+        here_.log->warn("{}: {}", *oid, outcome_of(unpack<ending>(ended.body)));
     }
 
     task<void> serve_customer(order_line const* line) {

@@ -48,9 +48,16 @@ class Screen : public testing::Test {
             }
             case request::cancel:
                 asked_.push_back("cancel " + unpack<cancellation>(m.body)->oid);
+                std::erase(unresolved_, unpack<cancellation>(m.body)->oid);
                 co_return answer_with(reply::ack, ending{cluster::standing::refunded, "lost"});
-            default:
-                co_return answer_with(reply::ready, remaining{{{"mint", 1000}}, unresolved_});
+            default: {
+                remaining r{{{"mint", 1000}}, unresolved_};
+                if (r.unresolved.size() > most_unresolved) {
+                    r.unresolved.resize(most_unresolved);
+                    unresolved_.erase(unresolved_.begin());  // the oldest ends meanwhile
+                }
+                co_return answer_with(reply::ready, r);
+            }
         }
     }
     task<cluster::answer> serve_as_robot(cluster::message m) {
@@ -133,6 +140,14 @@ TEST_F(Screen, EndsAnOrderOfItsOwnThatItsJournalDoesNotKnow) {
     ASSERT_FALSE(asked().empty());
     EXPECT_EQ(asked()[0], "cancel 0-lost-7");
     EXPECT_EQ(std::ranges::count(asked(), "cancel 1-there-3"), 0);
+}
+
+// The gateway names the oldest orders only.
+TEST_F(Screen, EndsAnOrderThatItsJournalDoesNotKnowBehindManyOfOthers) {
+    for (int i = 0; i < 9; ++i) open_order("1-there-" + std::to_string(i));
+    open_order("0-lost-7");
+    run_for(5s);
+    EXPECT_EQ(std::ranges::count(asked(), "cancel 0-lost-7"), 1);
 }
 
 }  // namespace
