@@ -140,6 +140,7 @@ void tenant_ledger::forget_idle(time_point now, clock::duration long_ago) {
     std::unordered_set<std::string_view> needed;
     for (auto const& p : parts_) {
         held.emplace_back(p->lock);
+        p->swept = now;  // for all: whoever else is full need not do it again
         for (auto const& [name, r] : p->rows) {
             if (!r.idle() || now - r.used < long_ago) needed.insert(name);
         }

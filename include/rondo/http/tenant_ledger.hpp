@@ -5,9 +5,9 @@
 //
 // Guarantee      exact, but for tenants beyond the first max_tenants of a worker that are not idle:
 //                those are summed up under "other".
-// Memory         at most max_tenants rows for each worker, a kilobyte each. A tenant that has
-//                had no request for idle_time, at no worker, gives its rows to others when there is
-//                none left. So what is counted of a tenant falls only when all of it is forgotten.
+// Memory         at most max_tenants rows for each worker, a kilobyte each. When a worker has none
+//                left, tenants that have had no request at any worker for idle_time lose their rows
+//                at all of them: what is counted of a tenant falls only when all of it is forgotten.
 // Thread safety  all of it.
 #pragma once
 
