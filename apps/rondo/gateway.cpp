@@ -378,11 +378,12 @@ bool gateway::state::follow_names() {
     if (draining) return false;
     std::uint64_t const seen = version;
     std::vector<std::pair<address, tcp_addresses>> known;
+    resolver const ask = asking_once(names.ask);
     bool changed = false;
     for (auto const& routes : current_routes()) {
         for (address const& name : routes->names()) {
             endpoint const had = routes->address_of(name).value();
-            auto found = names.ask(name);
+            auto found = ask(name);
             if (!found || found->empty()) found = tcp_addresses{had};
             bool const lost = std::ranges::count(*found, had) == 0;
             if (lost) log->info("'{}' is not at {} any more", name.host, to_string(had));

@@ -191,18 +191,23 @@ function show(s) {
   if (some) draw_shares();
 }
 
+// Who has left the history gives its shade to one that has none.
+function give_shades() {
+  const shown = new Set(history.flatMap((one) => one.tenants.map((t) => t.name)));
+  [...slots.keys()].filter((name) => !shown.has(name)).forEach((name) => slots.delete(name));
+  shown.forEach((name) => shade(name));
+}
+
 function take(s) {
   history.push(s);
   if (history.length > remembered) history.shift();
-  const shown = new Set(history.flatMap((one) => one.tenants.map((t) => t.name)));
-  [...slots.keys()].filter((name) => !shown.has(name)).forEach((name) => slots.delete(name));
-  s.tenants.forEach((t) => shade(t.name));
+  give_shades();
 }
 
 const events = new EventSource('events');
 events.addEventListener('history', (e) => {
-  history = [];
-  JSON.parse(e.data).forEach(take);
+  history = JSON.parse(e.data).slice(-remembered);
+  give_shades();
   if (history.length > 0) show(history[history.length - 1]);
 });
 events.addEventListener('status', (e) => {
