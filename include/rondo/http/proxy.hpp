@@ -13,9 +13,9 @@
 // Request        goes on as it came: method, target, fields and body, but for the fields of the
 //                connection. Forwarded (RFC 7239) and X-Forwarded-For are appended to,
 //                X-Forwarded-Host and -Proto replaced; Via; X-Request-Id is made if the client
-//                sent none that is sound. Host is the address that the client dialled if it named
-//                none (HTTP/1.0). OPTIONS and TRACE with Max-Forwards are counted down, and with 0
-//                are answered here.
+//                sent none that is sound. Host is the address that the client dialled, without
+//                the port, if it named none (HTTP/1.0). OPTIONS and TRACE with Max-Forwards are
+//                counted down, and with 0 are answered here.
 // Streaming      bodies go both ways as they come, at the pace of the slower side, at the same
 //                time: a backend may answer before it has read everything. Nothing is kept: the
 //                head of an answer waits for its body only if some of that came with it. The head
