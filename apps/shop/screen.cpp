@@ -206,9 +206,9 @@ class screen {
     }
 
     // Its own orders that are open in the ledger and that its journal does not know: an older one
-    // was lost with its disk. As this screen answers, nobody else takes them over. The gateway names
-    // the oldest orders of all screens, so it is asked again while there may be more. Customers need
-    // not wait for this: their orders are in the journal before they are in the ledger.
+    // was lost with its disk. As this screen answers, nobody else takes them over. The gateway
+    // names the oldest orders of all screens, so it is asked again while there may be more.
+    // Customers need not wait for this: their orders are in the journal before the ledger.
     task<void> end_what_is_forgotten() {
         std::vector<std::byte> const nothing;
         for (;;) {

@@ -7,7 +7,7 @@
 //                those are summed up under "other".
 // Memory         at most max_tenants rows for each worker, a kilobyte each. When a worker has none
 //                left, tenants that have had no request at any worker for idle_time lose their rows
-//                at all of them: what is counted of a tenant falls only when all of it is forgotten.
+//                at all of them: the counts of a tenant fall only when it is forgotten entirely.
 // Thread safety  all of it.
 #pragma once
 
