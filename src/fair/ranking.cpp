@@ -30,10 +30,12 @@ ranking::change ranking::list(tenant& t) noexcept {
     return {true, gone};
 }
 
-void ranking::unserved(tenant& t, std::uint64_t cost, time_point now) noexcept {
+void ranking::unserved(tenant& t, std::uint64_t cost, time_point then, time_point now) noexcept {
     pass(now);
     if (t.rank.epoch != epoch_) return;  // too long ago to matter
-    double const sum = std::min(static_cast<double>(cost) * worth_, t.rank.sum);
+    std::chrono::duration<double> const age = now - then;
+    double const worth_then = worth_ * std::exp2(-(age / served_half_life));
+    double const sum = std::min(static_cast<double>(cost) * worth_then, t.rank.sum);
     t.rank.sum -= sum;
     total_ = std::max(total_ - sum, 0.0);
     if (t.rank.listed) enough_ = std::min(enough_, t.rank.sum * margin);  // it may be the least now

@@ -2,9 +2,9 @@
 //
 // A caller passes by the word, or it comes under the lock. There it is let in at once if nobody has
 // a turn before it; or it lines up: it enters the order of turns, or, if its tenant has as many in
-// flight and in turn as it may, it is held back at its tenant until one of these has gone (which
-// keeps its share: head of turns.cpp). A place
-// that is given back while there is a line goes to whoever's turn it is.
+// flight and in turn as it may, it is held back until one of these has gone. Its tenant keeps its
+// share meanwhile (head of turns.cpp). A place that is given back while there is a line goes to
+// whoever's turn it is.
 //
 //   fresh  -> passed                      by the word; or
 //          -> admitted, refused           under the lock, at once
@@ -241,6 +241,7 @@ waiter* turnstile::choose() noexcept {
 void turnstile::admit(caller& c) noexcept {
     spare_ = spare_ - 1;
     ++c.owner->in_flight;
+    c.admitted_at_ = now_;
     account(*c.owner, c.cost);
     c.fate_ = fate::admitted;
 }
@@ -289,15 +290,15 @@ void turnstile::leave_passed() noexcept {
     });
 }
 
-void turnstile::leave_admitted(tenant& t, std::uint64_t paid, std::uint64_t cost) noexcept {
+void turnstile::leave_admitted(tenant& t, price const& said, std::uint64_t cost) noexcept {
     change(now(), [&] {
         --t.in_flight;
-        if (cost > paid) {
-            turns_.charge(t, cost - paid);
-            account(t, cost - paid);
-        } else if (cost < paid) {
-            turns_.refund(t, paid - cost);
-            if (closing_ == closing::no) served_.unserved(t, paid - cost, now_);
+        if (cost > said.cost) {
+            turns_.charge(t, cost - said.cost);
+            account(t, cost - said.cost);
+        } else if (cost < said.cost) {
+            if (said.in_turn) turns_.refund(t, said.cost - cost);  // else it was not paid
+            if (closing_ == closing::no) served_.unserved(t, said.cost - cost, said.at, now_);
         }
         put_place_back();
         call_up(t);

@@ -20,8 +20,9 @@
 // Cost           is what a permit takes of its tenant's share. release(cost) corrects it when it
 //                is known: what it was more, the tenant owes, and has its next turn the later; what
 //                it was less is paid back as far as that makes its next caller go sooner. A tenant
-//                that leaves keeps its debt; nobody has any once nobody waits. Permits that passed
-//                while nobody waited were taken from nobody, and are not corrected.
+//                that leaves keeps its debt; nobody has any once nobody waits. A permit that was
+//                taken while nobody waited was paid by nobody: nothing is paid back for it, and
+//                what it cost more is owed only if there is a max_in_flight_per_tenant.
 // Deadlines      end a wait when they pass, not when its turn comes.
 // Thread safety  everything may be called concurrently, but for the destructor.
 // Memory order   what happens before a permit is given back is visible to whom it goes.
@@ -275,11 +276,11 @@ class gate<Key>::acquire_op : public detail::turnstile::caller {
     acquired take() {
         if (failure_) std::rethrow_exception(failure_);
         if (!this->let_in()) return std::unexpected{reason()};
-        return permit{this->at(), std::exchange(this->owner, nullptr), this->cost, waited()};
+        return permit{this->at(), std::exchange(this->owner, nullptr), said(), waited()};
     }
     void hand_on() noexcept {
         if (!this->let_in()) return;
-        permit unused{this->at(), std::exchange(this->owner, nullptr), this->cost, {}};
+        permit unused{this->at(), std::exchange(this->owner, nullptr), said(), {}};
         unused.release(0);
     }
     gate_error refuse(wait_error why) const noexcept {
@@ -287,6 +288,9 @@ class gate<Key>::acquire_op : public detail::turnstile::caller {
     }
 
   private:
+    detail::turnstile::price said() const noexcept {
+        return {this->cost, this->admitted_at(), this->has_lined_up()};
+    }
     clock::duration waited() const noexcept {
         if (!this->has_lined_up()) return {};
         return this->at().now() - this->enqueued_at;

@@ -27,45 +27,45 @@ enum class try_gate_error : std::uint8_t { no_permit, closed };
 class [[nodiscard("dropping a permit gives it back")]] gate_permit {
   public:
     // For gates.
-    gate_permit(detail::turnstile& from, detail::tenant* t, std::uint64_t cost,
+    gate_permit(detail::turnstile& from, detail::tenant* t, detail::turnstile::price const& said,
                 clock::duration waited) noexcept
-        : from_(&from), tenant_(t), cost_(cost), waited_(waited) {}
+        : from_(&from), tenant_(t), said_(said), waited_(waited) {}
     gate_permit(gate_permit&& other) noexcept
         : from_(std::exchange(other.from_, nullptr)),
           tenant_(other.tenant_),
-          cost_(other.cost_),
+          said_(other.said_),
           waited_(other.waited_) {}
     gate_permit& operator=(gate_permit&& other) noexcept {
         gate_permit taken{std::move(other)};
         std::swap(from_, taken.from_);
         std::swap(tenant_, taken.tenant_);
-        std::swap(cost_, taken.cost_);
+        std::swap(said_, taken.said_);
         std::swap(waited_, taken.waited_);
         return *this;
     }
     ~gate_permit() { release(); }
 
-    // What its tenant has paid.
-    std::uint64_t cost() const noexcept { return cost_; }
+    // What its tenant has paid, if there was a line.
+    std::uint64_t cost() const noexcept { return said_.cost; }
     // How long it took to have it; nothing if there was no line.
     clock::duration waited() const noexcept { return waited_; }
 
     // Gives it back now: at the cost that was paid, or at what it has come to, up to max_cost.
-    void release() noexcept { release(cost_); }
+    void release() noexcept { release(said_.cost); }
     void release(std::uint64_t cost) noexcept {
         detail::turnstile* const from = std::exchange(from_, nullptr);
         if (from == nullptr) return;
         if (tenant_ == nullptr) {
             from->leave_passed();
         } else {
-            from->leave_admitted(*tenant_, cost_, std::min(cost, max_cost));
+            from->leave_admitted(*tenant_, said_, std::min(cost, max_cost));
         }
     }
 
   private:
     detail::turnstile* from_;  // null once it was given back
     detail::tenant* tenant_;   // null: it passed by the word
-    std::uint64_t cost_;
+    detail::turnstile::price said_;
     clock::duration waited_;
 };
 

@@ -98,6 +98,21 @@ TEST_F(GateTest, WhatAPermitCostLessIsPaidBackToATenantAtItsLimitToo) {
     loop.run_ready();
 }
 
+TEST_F(GateTest, WhatWasTakenWhileNobodyWaitedIsNotPaidBack) {
+    gate_config<int> c = at_the_loop(places(2));
+    c.max_in_flight_per_tenant = 1;
+    c.quantum = 1;
+    door g{std::move(c)};
+    auto dear = line(g, 1, 2, 100);  // the first one is let in at once
+    auto one = line(g, 2, 20);
+    auto another = line(g, 3, 20);
+    (*dear[0].got)->release(1);
+    come_and_go({&one, &another}, 30);
+    EXPECT_TRUE(dear[1].waits());  // its tenant has saved fifteen or so
+    g.close();
+    loop.run_ready();
+}
+
 // --- changes ---------------------------------------------------------------------------------
 
 TEST_F(GateTest, LoweredLimitsDropNobody) {
@@ -298,6 +313,19 @@ TEST_F(GateTest, WhatWasPaidBackWasNotLetIn) {
     EXPECT_EQ(top.first[0].tenant, 1);
     EXPECT_NEAR(top.first[0].cost, 1, 0.01);
     EXPECT_NEAR(top.other, 0, 0.01);
+}
+
+TEST_F(GateTest, WhatIsPaidBackLateIsTakenOffAsFarAsItStillCounts) {
+    gate_config<int> c = at_the_loop(places(8));
+    c.max_in_flight_per_tenant = 4;  // so all are counted
+    door g{std::move(c)};
+    auto early = g.try_acquire(1, 100);
+    loop.pass(10min);
+    g.try_acquire(1, 50)->release();
+    early->release(1);
+    auto const top = g.top(1);
+    ASSERT_EQ(top.first.size(), 1U);
+    EXPECT_NEAR(top.first[0].cost, 50, 1);
 }
 
 // --- what cannot be --------------------------------------------------------------------------

@@ -269,6 +269,15 @@ TEST(FairTurns, WhoIsNotServedAsNewAfterAllTakesNoTurnOfAnother) {
     EXPECT_EQ(q.next(1), "c");
 }
 
+TEST(FairTurns, WhoComesAsNewAndGoesUnservedTakesNoTurnOfAnother) {
+    queue_of_turns q{10'000};
+    q.fill(a, 10);
+    EXPECT_EQ(q.next(1), "a");
+    for (std::uint32_t i = 0; i < turns::front_turns; ++i) q.order().remove(q.add(b));
+    q.add(c);
+    EXPECT_EQ(q.next(1), "c");
+}
+
 TEST(FairTurns, AnEndlessStreamOfNewTenantsStarvesNobody) {
     queue_of_turns q{4};
     q.fill(a, 100);

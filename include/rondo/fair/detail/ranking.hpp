@@ -41,8 +41,8 @@ class ranking {
         return list(t);
     }
 
-    // So much of it was not, after all.
-    void unserved(tenant& t, std::uint64_t cost, time_point now) noexcept;
+    // So much of what was served then was not, after all: what still counts of that is taken off.
+    void unserved(tenant& t, std::uint64_t cost, time_point then, time_point now) noexcept;
 
     void pass(time_point now) noexcept {
         if (now > step_at_) pass_time(now);  // at the end of time it is not

@@ -138,7 +138,7 @@ class tenant : public timer_node, public list_hook<tenant> {
     std::uint32_t weight_;
     std::uint32_t holds_ = 0;
     place place_ = place::nowhere;
-    bool holds_back_ = false;  // something; it stands here for those who do not
+    bool holds_back_ = false;  // held_back_ is not empty: known without touching its cache lines
     backlog held_back_;
 
   public:

@@ -5,8 +5,8 @@
 //                    max_cost/w_i + max_cost/w_j + 2 * quantum
 //                over any stretch of the order in which tasks are taken. (max_cost: of the tasks
 //                that were queued. The proof is in src/fair/turns.cpp.)
-//                Beside one that has tasks held back j may have kept_quanta * quantum less, while
-//                it takes turns itself.
+//                If i has tasks held back meanwhile, and j takes turns throughout, i may be ahead
+//                of j by kept_quanta * quantum more.
 //                new first: a tenant that becomes active, and of which nothing was taken in this
 //                round, has one task taken before those who were active, if its quantum pays for
 //                it.

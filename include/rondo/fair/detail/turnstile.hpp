@@ -45,12 +45,14 @@ class turnstile : public wait_queue {
         bool let_in() const noexcept { return fate_ == fate::passed || fate_ == fate::admitted; }
 
         bool has_lined_up() const noexcept { return lined_up_; }
+        time_point admitted_at() const noexcept { return admitted_at_; }
 
         fate fate_ = fate::open;
         bool tries_ = false;  // it would not wait: if it does not get in nobody was refused
 
       private:
         friend class turnstile;
+        time_point admitted_at_{};
         bool lined_up_ = false;   // it has been in line
         bool held_back_ = false;  // in line for its tenant's own limit
     };
@@ -60,8 +62,14 @@ class turnstile : public wait_queue {
     bool try_pass() noexcept { return word_.try_pass(); }
     // A place that was passed to by the word.
     void leave_passed() noexcept;
-    // A place of a tenant; what was paid for it was too little or too much.
-    void leave_admitted(tenant& t, std::uint64_t paid, std::uint64_t cost) noexcept;
+    // What was said when a place of a tenant was taken.
+    struct price {
+        std::uint64_t cost = 0;
+        time_point at{};       // when it was let in
+        bool in_turn = false;  // its tenant has paid; else nobody was before it
+    };
+    // A place of a tenant; that was too little or too much.
+    void leave_admitted(tenant& t, price const& said, std::uint64_t cost) noexcept;
     // The caller has had its decision, or does not want one any more: lets go of its tenant.
     void dismiss(caller& c) noexcept;
 
