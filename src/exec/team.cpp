@@ -136,7 +136,7 @@ void runner::unpark() noexcept {
 bool runner::turn() noexcept {
     // relaxed: hold() looks again and orders
     if (team::pausing(team_.pauses_.load(std::memory_order_relaxed))) pause();
-    if (turn_ >= turns_before_a_look) look_around();
+    if (turn_ + 1 >= turns_before_a_look) look_around();  // two turns may follow
     bool ran = false;
     if (job* const j = local_.pop()) {
         run_job(*j, home());

@@ -162,7 +162,8 @@ class join_set {
     std::expected<T, join_error> blocking_join_next_for(clock::duration d, stop_token t = {}) {
         return blocking_wait(next_op{*group_}, {d, t});
     }
-    // Nothing when no task has ended that is not joined, or others are in line, a shutdown too.
+    // Nothing if no task has ended that is not joined yet, or if others wait here: to join the next
+    // one, or for a shutdown.
     std::optional<std::expected<T, join_error>> try_join_next() {
         next_op op{*group_};
         if (!op.ready() || op.member() == nullptr) return std::nullopt;
