@@ -240,8 +240,8 @@ class fickle_upstream {
     scripted_server server_{[this](wire& w) { serve(w); }};
 };
 
-TEST(Proxy, SendsAPostAgainOfWhichNothingWasSent) {
-    fickle_upstream up{fickle_upstream::closes::when_told};
+// A kept connection ends while a POST that goes by it has sent nothing: it goes by another.
+void expect_post_by_another_connection(fickle_upstream& up) {
     running r{forwarding_to(up.address())};
     wire w = r.connect();
     w.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
@@ -256,22 +256,16 @@ TEST(Proxy, SendsAPostAgainOfWhichNothingWasSent) {
     EXPECT_EQ(up.requests("POST"), 1);
 }
 
+TEST(Proxy, SendsAPostAgainOfWhichNothingWasSent) {
+    fickle_upstream up{fickle_upstream::closes::when_told};
+    expect_post_by_another_connection(up);
+}
+
 // The client decides for how long nothing is sent, and what comes meanwhile may be for anybody.
 TEST(Proxy, TakesNothingForAnAnswerThatCameBeforeTheRequestWasSent) {
     fickle_upstream up{fickle_upstream::closes::when_told,
                        "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison"};
-    running r{forwarding_to(up.address())};
-    wire w = r.connect();
-    w.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
-    EXPECT_EQ(body_of(w.read_message()), "ok");
-    w.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n");
-    // It has chosen a connection, and waits for something to send.
-    EXPECT_EQ(w.read_head(), "HTTP/1.1 100 Continue\r\n\r\n");
-    up.close_now();
-    EXPECT_TRUE(up.await_connections(2));
-    w.send("body");
-    EXPECT_EQ(body_of(w.read_message()), "ok");
-    EXPECT_EQ(up.requests("POST"), 1);
+    expect_post_by_another_connection(up);
 }
 
 TEST(Proxy, SendsAnIdempotentRequestAgainWhoseBodyIsStillThere) {
