@@ -73,7 +73,7 @@ struct ended {
 struct progress {
     std::uint64_t received;
     unsigned restarts;
-    std::size_t waiting;  // messages in its mailbox
+    std::size_t waiting;  // messages in its mailbox, and those that are being put there
 };
 
 namespace detail {
@@ -103,7 +103,10 @@ class inbox final : public inbox_base {
   public:
     explicit inbox(Letters l) noexcept : letters(std::move(l)) {}
     void close() noexcept override { letters.close(); }
-    std::size_t waiting() const noexcept override { return letters.len(); }
+    // By what it has no room for: len() is for the actor alone, others may ask while it receives.
+    std::size_t waiting() const noexcept override {
+        return letters.max_capacity() - letters.capacity();
+    }
 
     Letters letters;
 };

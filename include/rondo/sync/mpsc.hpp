@@ -17,8 +17,8 @@
 //                may use the channel that it came from. The move must not throw (asserted at
 //                compile time).
 // Thread safety  a sender may be used by many threads at once, and copied: a copy is another sender
-//                of the same channel. A receiver belongs to one thread at a time; while its recv()
-//                waits, others may call close() and the observers.
+//                of the same channel. A receiver belongs to one thread at a time; whatever that one
+//                does, others may call close() and the observers, but for len() and is_empty().
 // Memory order   what happens before a send is visible after the recv() of that value; what happens
 //                before close(), or the receiver's end, after is_closed() or closed() said so.
 // Cancellation   a recv() that is stopped, or loses, has taken nothing: the value stays for the

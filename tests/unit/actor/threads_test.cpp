@@ -102,6 +102,24 @@ TEST(ActorThreads, AnAskThatRacesWithAStopEnds) {
     }
 }
 
+// Under thread sanitizer: the mailbox belongs to the actor, which receives meanwhile.
+TEST(ActorThreads, ItsProgressIsSeenWhileItReceives) {
+    static constexpr std::size_t room = 4;
+    constexpr int messages = 2000;
+    runtime pool{{.workers = 1}};
+    auto [numbers, life] = actor::spawn<counter>(pool.anywhere(), {.mailbox = room});
+    {
+        std::jthread const watcher{[&its = life](std::stop_token const& end) {
+            while (!end.stop_requested()) EXPECT_LE(its.progress()->waiting, room);
+        }};
+        for (int i = 0; i < messages; ++i) EXPECT_TRUE(numbers.blocking_tell(add{1}));
+    }
+    EXPECT_EQ(numbers.blocking_ask(total{}), messages);
+    EXPECT_EQ(life.progress()->waiting, 0U);
+    life.drain();
+    EXPECT_TRUE(life.blocking_join());
+}
+
 TEST(ActorThreads, FailuresUnderLoadAreOnlyTheirOwn) {
     runtime pool{{.workers = 2}};
     actor::supervisor both{pool.anywhere()};
