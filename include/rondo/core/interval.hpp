@@ -136,14 +136,22 @@ class interval {
     // The tick of that moment has come: when is the next one due?
     time_point came(time_point due) noexcept {
         time_point const now = timers_->now();
-        clock::duration const late = now - due;
+        // Unsigned: two moments may lie further apart than a duration can say.
+        std::uint64_t const late = in_ns(now.time_since_epoch()) - in_ns(due.time_since_epoch());
         time_point rhythm = due;
-        if (missed_ == missed_ticks::skip) rhythm += late / period_ * period_;
-        if (missed_ == missed_ticks::delay && late >= std::min(period_, lateness_of_a_timer)) {
+        if (missed_ == missed_ticks::skip) {
+            rhythm = now - clock::duration(static_cast<clock::rep>(late % in_ns(period_)));
+        }
+        if (missed_ == missed_ticks::delay &&
+            late >= in_ns(std::min(period_, lateness_of_a_timer))) {
             rhythm = now;
         }
         next_ = time_limit{later(rhythm, period_)};
         return due;
+    }
+
+    static std::uint64_t in_ns(clock::duration d) noexcept {
+        return static_cast<std::uint64_t>(d.count());
     }
 
     static constexpr clock::duration lateness_of_a_timer = std::chrono::milliseconds{5};

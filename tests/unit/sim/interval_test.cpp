@@ -121,6 +121,20 @@ TEST(Interval, SkipGoesOnInTheOldRhythm) {
     EXPECT_EQ(seen.came, (moments{at(35s), at(40s), at(50s)}));
 }
 
+// Longer ago than a duration can say.
+TEST(Interval, MayHaveBegunAtTheBeginningOfTime) {
+    for (auto missed : {missed_ticks::delay, missed_ticks::skip}) {
+        sim::world w{{.start = at(1h)}};
+        interval every{10s, time_point::min(), missed};
+        log const seen = w.block_on(listen(every, 3)).value();
+        EXPECT_EQ(seen.due[0], time_point::min());
+        EXPECT_EQ(seen.came[0], at(1h));
+        EXPECT_GT(seen.came[1], at(1h));
+        EXPECT_LE(seen.came[1], at(1h + 10s));
+        EXPECT_EQ(seen.came[2] - seen.came[1], 10s);
+    }
+}
+
 TEST(Interval, SkipLeavesOutTheTickThatIsDueInTheSameMoment) {
     sim::world w;
     interval every{10s, missed_ticks::skip};
