@@ -120,7 +120,13 @@ class [[nodiscard("dropping a permit gives it back")]] owned_semaphore_permit {
         if (!part) return std::nullopt;
         return owned_semaphore_permit{semaphore_, std::move(*part)};
     }
-    void merge(owned_semaphore_permit other) noexcept { held_.merge(std::move(other.held_)); }
+    void merge(owned_semaphore_permit other) noexcept {
+        if (semaphore_ == nullptr) {  // it was moved from, and would not keep it alive
+            *this = std::move(other);
+        } else {
+            held_.merge(std::move(other.held_));
+        }
+    }
 
     // Null once it was moved from.
     std::shared_ptr<semaphore> const& owner() const noexcept { return semaphore_; }

@@ -206,6 +206,22 @@ TEST(SemaphorePermit, OwnedIsGivenBackBeforeItsSemaphoreGoes) {
     EXPECT_EQ(held.owner()->available(), 2U);
 }
 
+TEST(SemaphorePermit, OwnedThatWasMovedFromKeepsAliveWhatIsMergedIntoIt) {
+    auto s = std::make_shared<semaphore>(3U);
+    std::weak_ptr<semaphore> const alive{s};
+    auto gathered = s->try_acquire(1).value().owned(s);
+    {
+        auto const handed_out = std::move(gathered);
+        gathered.merge(s->try_acquire(2).value().owned(s));
+        s.reset();
+    }
+    EXPECT_EQ(gathered.count(), 2U);
+    ASSERT_FALSE(alive.expired());
+    EXPECT_EQ(gathered.owner(), alive.lock());
+    gathered.release();
+    EXPECT_EQ(gathered.owner()->available(), 3U);
+}
+
 // --- how many there are ----------------------------------------------------------------------
 
 TEST_F(Semaphore, ForgetsPermitsThatAreThereAndSaysHowMany) {
