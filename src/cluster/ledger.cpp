@@ -38,6 +38,14 @@ constexpr std::array tables{
 
 constexpr std::array names{"UNKNOWN", "PREPARED", "COMMITTED", "DELIVERED", "REFUNDED", "ABORTED"};
 
+using amounts = std::map<std::string, std::int64_t>;
+
+// False: the sum is more than a number can say.
+bool add(amounts& to, std::string const& resource, std::int64_t amount) {
+    std::int64_t& sum = to[resource];
+    return !__builtin_add_overflow(sum, amount, &sum);
+}
+
 standing standing_of(std::string_view name) noexcept {
     for (std::size_t i = 0; i < names.size(); ++i) {
         if (name == names[i]) return static_cast<standing>(i);
@@ -135,14 +143,16 @@ ledger::result ledger::prepare(std::string_view key, proposal const& asked, judg
 }
 
 std::optional<std::string> ledger::why_not(std::string_view key, std::span<take const> takes) {
-    std::map<std::string, std::int64_t> taken;
+    amounts taken;
+    amounts prepared;
+    bool countable = true;
     for (take const& t : takes) {
         if (t.amount <= 0) return "conflict: a take of nothing";
-        taken[t.resource] += t.amount;
+        countable = countable && add(taken, t.resource, t.amount);
     }
-    std::map<std::string, std::int64_t> prepared;
     rows items = database_.ask("SELECT resource, amount FROM items WHERE key = ?", key);
-    while (items.next()) prepared[items.text(0)] += items.number(1);
+    while (items.next()) countable = countable && add(prepared, items.text(0), items.number(1));
+    if (!countable) return "conflict: more than can be counted";
     if (taken != prepared) return "conflict: what was taken is not what was ordered";
     for (auto const& [resource, amount] : taken) {
         std::optional<std::int64_t> const left =

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -89,6 +91,18 @@ TEST_F(Ledger, NoResourceIsOversoldWhateverItsTokensSay) {
 TEST_F(Ledger, AResourceOrderedTwiceInOneOrderCountsTwice) {
     prepare("a", {{"mint", 200}, {"mint", 200}});
     EXPECT_EQ(commit("a", {{"mint", 200, 1, 1}, {"mint", 200, 1, 2}}).at, standing::aborted);
+}
+
+TEST_F(Ledger, TakesAreNotCountedBeyondWhatANumberCanSay) {
+    constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+    prepare("taken", {{"lemon", 5}});
+    prepare("ordered", {{"mint", most}, {"mint", most}, {"mint", 7}});
+    // 2 * most + 7 is 5, modulo 2^64.
+    std::vector<take> const too_many{{"lemon", most, 1, 1}, {"lemon", most, 1, 2}, {"lemon", 7}};
+    EXPECT_EQ(commit("taken", too_many).reason, "conflict: more than can be counted");
+    EXPECT_EQ(commit("ordered", {{"mint", 5, 1, 1}}).reason, "conflict: more than can be counted");
+    EXPECT_EQ(book().levels().value(),
+              (std::vector<resource_level>{{"lemon", 1000, 0}, {"mint", 300, 0}}));
 }
 
 TEST_F(Ledger, TheCardIsJudgedOncePerKeyAndTheJudgementIsKept) {
