@@ -70,14 +70,19 @@ std::string rows::text(int column) const {
     return {reinterpret_cast<char const*>(bytes), length};
 }
 
-void rows::bind(int at, std::int64_t value) noexcept {
-    if (statement_) sqlite3_bind_int64(statement_.get(), at, value);
+void rows::bind(int at, std::int64_t value) {
+    if (statement_) bound(sqlite3_bind_int64(statement_.get(), at, value));
 }
 
-void rows::bind(int at, std::string_view value) noexcept {
+void rows::bind(int at, std::string_view value) {
     if (!statement_) return;
-    sqlite3_bind_text(statement_.get(), at, value.data(), static_cast<int>(value.size()),
-                      SQLITE_TRANSIENT);
+    bound(sqlite3_bind_text64(statement_.get(), at, value.data(), value.size(), SQLITE_TRANSIENT,
+                              SQLITE_UTF8));
+}
+
+// A statement is not run with a parameter that it did not get.
+void rows::bound(int code) {
+    if (code != SQLITE_OK) database_->fail(sqlite3_sql(statement_.get()));
 }
 
 void transaction::commit() {

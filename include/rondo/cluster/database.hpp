@@ -46,8 +46,9 @@ class rows {
     };
 
     rows(class database& db, sqlite3_stmt* s) noexcept : database_(&db), statement_(s) {}
-    void bind(int at, std::int64_t value) noexcept;
-    void bind(int at, std::string_view value) noexcept;
+    void bind(int at, std::int64_t value);
+    void bind(int at, std::string_view value);
+    void bound(int code);
 
     class database* database_;
     std::unique_ptr<sqlite3_stmt, finalizes> statement_;

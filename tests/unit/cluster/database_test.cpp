@@ -50,6 +50,20 @@ TEST(Database, TheFirstFailureIsFinal) {
     EXPECT_EQ(again.number("SELECT count(*) FROM t"), 0);
 }
 
+TEST(Database, AParameterThatIsNotTakenIsAFailure) {
+    scratch_directory const in;
+    std::string const file = in.path() / "a.db";
+    {
+        database db = database::open(file).value();
+        db.run("CREATE TABLE t(n)");
+        db.run("INSERT INTO t VALUES (1)", 1);  // one too many
+        EXPECT_TRUE(db.failed());
+        EXPECT_NE(db.failure().find("INSERT"), std::string::npos) << db.failure();
+    }
+    database db = database::open(file).value();
+    EXPECT_EQ(db.number("SELECT count(*) FROM t"), 0);
+}
+
 TEST(Database, SaysWhichFileCannotBeOpened) {
     auto const opened = database::open("/no/such/directory/a.db");
     ASSERT_FALSE(opened);
