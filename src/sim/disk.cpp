@@ -3,6 +3,7 @@
 #include "rondo/sim/disk.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "rondo/core/assert.hpp"
@@ -107,6 +108,8 @@ std::expected<std::size_t, disk_error> disk::file::read(std::uint64_t offset,
 std::expected<void, disk_error> disk::file::write(std::uint64_t offset,
                                                   std::span<std::byte const> bytes) const {
     if (dead()) return std::unexpected{disk_error::off};
+    RONDO_ASSERT(bytes.size() <= std::numeric_limits<std::uint64_t>::max() - offset,
+                 "a file ends at an offset");
     ++disk_->counts_.writes;
     std::vector<std::byte>& all = content_->seen;
     std::uint64_t const old_end = all.size();

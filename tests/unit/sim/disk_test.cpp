@@ -305,6 +305,13 @@ TEST(Disk, HandlesOfBeforeAPowerFailureAreDead) {
     EXPECT_EQ(m.d.remove("f").error(), disk_error::off);
 }
 
+TEST(DiskDeathTest, NothingIsWrittenBeyondTheLastOffset) {
+    machine m{1};
+    disk::file const f = m.file();
+    ASSERT_TRUE(f.write(0, bytes("hello world")));
+    EXPECT_DEATH((void)f.write(UINT64_MAX - 2, bytes("abcd")), "a file ends at an offset");
+}
+
 TEST(Disk, FailsInTheMiddleOfTheChangeItWasToldTo) {
     machine m{1};
     disk::file const f = m.file();
