@@ -6,6 +6,8 @@
 //
 // Guarantee      it completes exactly once: with the value, with the exception, or with the reason
 //                why the job never ran. Nobody waits for a job that was dropped.
+// Taking         once: get() after a get() that gave the value or the exception is a programmer's
+//                error. (Why a job never ran may be asked again.)
 // Exceptions     of the job are rethrown by get(). If the handle is gone before anybody took one,
 //                it goes to the pool's hook.
 // Lifetime       a result may outlive its pool, which ends or drops the job first. The hook is kept
@@ -26,6 +28,7 @@
 #include <utility>
 #include <variant>
 
+#include "rondo/core/assert.hpp"
 #include "rondo/core/detail/result_slot.hpp"
 #include "rondo/core/wait.hpp"
 #include "rondo/exec/detail/pool_job.hpp"
@@ -65,8 +68,9 @@ class result_state : public wait_queue {
     // By the one taker, after the end.
     std::expected<T, job_error> take() {
         if (auto* const lost = std::get_if<job_error>(&result_)) return std::unexpected{*lost};
+        RONDO_ASSERT(!taken_, "a result is taken once");
+        taken_ = true;
         if (auto* const e = std::get_if<std::exception_ptr>(&result_)) {
-            RONDO_ASSERT(*e != nullptr, "a result is taken once");
             std::rethrow_exception(std::exchange(*e, nullptr));
         }
         if constexpr (std::is_void_v<T>) {
@@ -121,6 +125,7 @@ class result_state : public wait_queue {
 
     std::variant<std::monostate, holder, std::exception_ptr, job_error> result_;
     bool ended_ = false;  // under the lock
+    bool taken_ = false;  // the taker's
     atomic<int> owners_{2};
 };
 
@@ -200,31 +205,36 @@ class [[nodiscard("use execute() for a job without a result")]] job_result {
     void swap(job_result& other) noexcept { std::swap(state_, other.state_); }
 
     // Whether get() will not wait.
-    bool ended() const noexcept { return state_->ended(); }
+    bool ended() const noexcept { return state().ended(); }
 
-    wait<op> get() noexcept { return op{*state_}; }
-    bounded_wait<op> get(stop_token t) noexcept { return {op{*state_}, t}; }
+    wait<op> get() noexcept { return op{state()}; }
+    bounded_wait<op> get(stop_token t) noexcept { return {op{state()}, t}; }
     bounded_wait<op> get_until(time_point d, stop_token t = {}) noexcept {
-        return {op{*state_}, {d, t}};
+        return {op{state()}, {d, t}};
     }
     bounded_wait<op> get_for(clock::duration d, stop_token t = {}) noexcept {
-        return {op{*state_}, {d, t}};
+        return {op{state()}, {d, t}};
     }
-    result blocking_get() { return blocking_wait(op{*state_}); }
-    result blocking_get(stop_token t) { return blocking_wait(op{*state_}, t); }
+    result blocking_get() { return blocking_wait(op{state()}); }
+    result blocking_get(stop_token t) { return blocking_wait(op{state()}, t); }
     result blocking_get_until(time_point d, stop_token t = {}) {
-        return blocking_wait(op{*state_}, {d, t});
+        return blocking_wait(op{state()}, {d, t});
     }
     result blocking_get_for(clock::duration d, stop_token t = {}) {
-        return blocking_wait(op{*state_}, {d, t});
+        return blocking_wait(op{state()}, {d, t});
     }
     // Nothing while the job has not ended.
     std::optional<result> try_get() {
         if (!ended()) return std::nullopt;
-        return state_->take();
+        return state().take();
     }
 
   private:
+    detail::result_state<T>& state() const noexcept {
+        RONDO_ASSERT(state_ != nullptr, "a result that was moved has no job");
+        return *state_;
+    }
+
     detail::result_state<T>* state_;
 };
 

@@ -133,6 +133,38 @@ TEST(JobResult, TryGetTakesWhatIsThere) {
     EXPECT_EQ(*got, 1);
 }
 
+TEST(JobResult, WhyAJobNeverRanMayBeAskedAgain) {
+    thread_pool pool{{.workers = 1}};
+    (void)pool.stop_now();
+    auto r = pool.submit([] { return 1; });
+    EXPECT_EQ(r.blocking_get().error(), job_error::closed);
+    EXPECT_EQ(r.blocking_get().error(), job_error::closed);
+}
+
+TEST(JobResultDeathTest, IsTakenOnce) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    auto const take_twice = [](auto job) {
+        thread_pool pool{{.workers = 1}};
+        auto r = pool.submit(job);
+        (void)r.blocking_get();
+        (void)r.blocking_get();
+    };
+    EXPECT_DEATH(take_twice([] { return std::string{"moved by the first"}; }), "is taken once");
+    EXPECT_DEATH(take_twice([] {}), "is taken once");
+}
+
+TEST(JobResultDeathTest, OneThatWasMovedSaysSo) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    EXPECT_DEATH(
+        {
+            thread_pool pool{{.workers = 1}};
+            auto r = pool.submit([] { return 1; });
+            auto const moved = std::move(r);
+            (void)r.blocking_get();
+        },
+        "a result that was moved has no job");
+}
+
 TEST(JobResult, OfAJobThatFailedMayOutliveItsPool) {
     int hooked = 0;
     std::optional<job_result<int>> untaken;
