@@ -83,10 +83,12 @@ std::size_t thread_pool::stop_now() noexcept {
 }
 
 std::size_t thread_pool::depth(std::size_t worker) const noexcept {
+    RONDO_ASSERT(worker < workers(), "a pool has no more workers than that");
     return crew_.workers()[worker]->depth();
 }
 
 thread_pool::counts thread_pool::count(std::size_t worker) const noexcept {
+    RONDO_ASSERT(worker < workers(), "a pool has no more workers than that");
     detail::worker const& w = *crew_.workers()[worker];
     return {w.jobs_run.get(), w.jobs_stolen.get(), w.jobs_failed.get()};
 }

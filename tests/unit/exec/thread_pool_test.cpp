@@ -185,6 +185,16 @@ TEST(ThreadPool, ALongNameKeepsTheNumber) {
     EXPECT_STREQ(name.data(), "a very long -10");
 }
 
+TEST(ThreadPoolDeathTest, AWorkerThatIsNotThereHasNoDepth) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    auto const look = [](auto at) {
+        thread_pool const pool{{.workers = 2}};
+        (void)at(pool);
+    };
+    EXPECT_DEATH(look([](auto& p) { return p.depth(2); }), "a pool has no more workers than that");
+    EXPECT_DEATH(look([](auto& p) { return p.count(2); }), "a pool has no more workers than that");
+}
+
 TEST(ThreadPoolDeathTest, APoolWithoutWorkersIsRefused) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     EXPECT_DEATH(thread_pool{{.workers = 0}}, "a thread pool has at least one worker");
