@@ -145,6 +145,7 @@ class [[nodiscard("dropping a guard unlocks")]] guard {
     // A guard of what f(value) refers to, in place of this one; f may also name a member.
     template <class F>
     auto map(F f) && {
+        RONDO_ASSERT(value_ != nullptr, "a guard that is mapped holds its lock");
         static_assert(std::is_lvalue_reference_v<std::invoke_result_t<F&, T&>>,
                       "a guard is mapped to a part of what it guards, by reference");
         auto& part = std::invoke(f, *value_);
@@ -153,6 +154,7 @@ class [[nodiscard("dropping a guard unlocks")]] guard {
     // The same; if f(value) gives a null pointer, this guard comes back.
     template <class F>
     auto try_map(F f) && {
+        RONDO_ASSERT(value_ != nullptr, "a guard that is mapped holds its lock");
         auto* const part = std::invoke(f, *value_);
         using result = std::expected<decltype(mapped(part)), guard>;
         if (part == nullptr) return result{std::unexpect, std::move(*this)};

@@ -173,6 +173,16 @@ TEST(OwnedGuard, OfAPartCanBeMadeToo) {
     EXPECT_EQ(*name, "Ada");
 }
 
+TEST(MappedGuardDeathTest, IsNotMadeOfOneThatHoldsNothing) {
+    mutex<person> m;
+    auto guard = m.blocking_lock();
+    guard.unlock();
+    EXPECT_DEATH((void)std::move(guard).map(&person::name),
+                 "a guard that is mapped holds its lock");
+    auto const nothing = [](person&) -> std::string* { return nullptr; };
+    EXPECT_DEATH((void)std::move(guard).try_map(nothing), "a guard that is mapped holds its lock");
+}
+
 TEST(OwnedGuardDeathTest, IsKeptWithItsOwnLock) {
     auto a = std::make_shared<mutex<int>>(1), b = std::make_shared<mutex<int>>(2);
     EXPECT_DEATH((void)a->blocking_lock().owned(b), "a guard is kept with its own lock");
