@@ -25,8 +25,7 @@
 // Races considered
 //   send and close      one word, I1.
 //   send and drop       the receiver closes first and then looks for a value; a sender that still
-//   got
-//                       in is seen there, and the value destroyed.
+//                       got in is seen there, and the value destroyed.
 //   stop and send       the stopped recv() takes nothing. A granted one that nobody resumes takes
 //                       nothing either: the value stays in its slot.
 //   both ends at once   they add their done-bits in some order; the second one frees.

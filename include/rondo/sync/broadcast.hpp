@@ -25,6 +25,7 @@
 // Cancellation   a recv() that is stopped, or loses, has received nothing: the value stays for the
 //                next.
 // Resumption     on the waiter's executor, never inside send() or a destructor.
+// Lifetime       an end outlives its waits.
 // Allocation     the ring, at the beginning; one recycled block for each value. Waiting takes none.
 // Limits         1 048 575 receivers.
 // Example        examples/sync/price_feed.cpp

@@ -25,6 +25,7 @@
 //                next. A send() that is stopped has not sent, and gives its value back if it was
 //                bounded.
 // Resumption     on the waiter's executor, never inside a send, a close or a destructor.
+// Lifetime       an end outlives its waits; it may be moved meanwhile.
 // Allocation     blocks of 32 values, used again; waiting takes none. send() throws std::bad_alloc
 //                when there is no memory for a block, and has sent nothing then.
 // Examples       examples/sync/pipeline.cpp, examples/sync/event_log.cpp

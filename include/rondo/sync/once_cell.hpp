@@ -21,6 +21,8 @@
 // Cancellation   who is stopped while another one initialises leaves the line. Who is stopped while
 //                its own initialiser runs unwinds it, and the next runs its own.
 // Resumption     on the waiter's executor, never inside the call that ends an initialisation.
+// Lifetime       the cell outlives those who wait, and a running set() or get_or_init(), although
+//                others may have the value already.
 // Cost           get(), and a get_or_init() that finds the value: one acquire load. No lock is held
 //                while an initialiser runs or a value is moved.
 // Allocation     a get_or_init() that does not find the value takes a recycled frame, as any task;
