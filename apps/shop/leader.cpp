@@ -1,5 +1,6 @@
 #include "leader.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <set>
 #include <utility>
@@ -38,6 +39,8 @@ order_outcome outcome_of(answer const& a) {
     return o;
 }
 
+order_outcome has_ended() { return {reply::abort, {}, "it has ended"}; }
+
 }  // namespace
 
 // --- OrderCoordinator ---
@@ -49,14 +52,15 @@ void OrderCoordinator::receive(ResolverActorMessage m) {
 void OrderCoordinator::receive(OrderActorMessage m) {
     auto const known = open_.find(m.wanted.oid);
     if (known != open_.end()) {
-        if (known->second.size() == most_late) known->second.erase(known->second.begin());
-        known->second.push_back(std::move(m.answer));
+        auto& late = known->second.late;
+        if (late.size() == most_late) late.erase(late.begin());
+        late.push_back(std::move(m.answer));
         return;
     }
     // Those that are being made count too: they wait again if their robot falls.
     if (open_.size() >= context_->most.open_orders) return reply_to(m.answer, {});
     forget_cups_before(m.wanted.oid);
-    open_[m.wanted.oid];
+    open_[m.wanted.oid].since = context_->questions;
     queue_.push_back(std::move(m));
     assign();
 }
@@ -69,15 +73,16 @@ void OrderCoordinator::receive(FreeRobotActorMessage m) {
     }
     at->second.now = state::free;
     for (attempt_at& a : m.held) {
+        if (context_->is_unwanted(m.robot, a)) continue;
         if (being_made_.contains(a.oid)) {
-            (void)at->second.resolver.try_tell(DiscardActorMessage{std::move(a)});
-        } else if (cups_.size() < context_->most.known_cups) {
-            cups_[a.oid] = {m.robot, a.attempt};
+            context_->discard(m.robot, std::move(a));
+        } else {
+            know_cup(m.robot, a.oid, a.attempt);
         }
     }
     if (m.ended) {
-        if (m.outcome.kind == reply::ready && cups_.size() < context_->most.known_cups) {
-            cups_[*m.ended] = {m.robot, m.outcome.made.attempt};
+        if (m.outcome.kind == reply::ready) {
+            know_cup(m.robot, *m.ended, m.outcome.made.attempt);
         }
         end(*m.ended, m.outcome);
     }
@@ -90,7 +95,9 @@ void OrderCoordinator::receive(FallenRobotActorMessage m) {
     context_->here.log->warn("robot {} does not answer", m.robot);
     at->second.now = state::fallen;
     std::erase_if(cups_, [&](auto const& c) { return c.second.robot == m.robot; });
-    if (m.order) {
+    if (m.order && context_->ended.contains(m.order->wanted.oid)) {
+        drop(*std::move(m.order));
+    } else if (m.order) {
         being_made_.erase(m.order->wanted.oid);
         m.order->wanted.attempt = ++m.order->counted;
         queue_.push_front(*std::move(m.order));
@@ -98,12 +105,50 @@ void OrderCoordinator::receive(FallenRobotActorMessage m) {
     assign();
 }
 
+// What was prepared before that question, and is not open now, has ended. What came later may be
+// open, and not in the answer.
+void OrderCoordinator::receive(LedgerActorMessage m) {
+    auto const is_over = [&m](order_id const& oid, std::uint64_t since) {
+        return since < m.question && !m.open.contains(oid);
+    };
+    std::erase_if(cups_, [&](auto const& c) {
+        bool const over = is_over(c.first, c.second.since);
+        if (over) context_->discard(c.second.robot, {c.first, c.second.attempt});
+        return over;
+    });
+    for (auto const& [oid, order] : open_) {
+        if (being_made_.contains(oid) && is_over(oid, order.since)) context_->ended.insert(oid);
+    }
+    for (auto at = queue_.begin(); at != queue_.end();) {
+        if (!is_over(at->wanted.oid, open_.at(at->wanted.oid).since)) {
+            ++at;
+            continue;
+        }
+        OrderActorMessage order = std::move(*at);
+        at = queue_.erase(at);
+        drop(std::move(order));
+    }
+    assign();
+}
+
+void OrderCoordinator::drop(OrderActorMessage order) {
+    context_->here.log->info("{} is not made any more: it has ended", order.wanted.oid);
+    reply_to(order.answer, has_ended());
+    end(order.wanted.oid, has_ended());
+}
+
+void OrderCoordinator::know_cup(std::uint32_t robot, order_id const& oid, std::uint64_t attempt) {
+    if (cups_.size() >= context_->most.known_cups) return;
+    cups_[oid] = {robot, attempt, context_->questions};
+}
+
 void OrderCoordinator::end(order_id const& oid, order_outcome const& outcome) {
     auto const at = open_.find(oid);
     if (at == open_.end()) return;
-    for (auto& late : at->second) reply_to(late, outcome);
+    for (auto& late : at->second.late) reply_to(late, outcome);
     open_.erase(at);
     being_made_.erase(oid);
+    context_->ended.erase(oid);
 }
 
 void OrderCoordinator::forget_cups_before(order_id const& oid) {
@@ -175,7 +220,7 @@ task<bool> OrderResolver::is_alive() {
 task<std::optional<order_outcome>> OrderResolver::have_it_made(order_request wanted) {
     environment const& env = co_await this_environment();
     cluster::address const robot = context_->here.address_of(robot_id(robot_));
-    for (;;) {
+    while (!context_->ended.contains(wanted.oid)) {
         wanted.levels = context_->fresh_levels(env.timers().now());
         auto const a = co_await context_->me.ask(robot, type(request::dispatch), pack(wanted),
                                                  context_->patience.order_silence, context_->mine);
@@ -190,6 +235,8 @@ task<std::optional<order_outcome>> OrderResolver::have_it_made(order_request wan
             if (!alive) co_return std::nullopt;
         }
     }
+    context_->discard(robot_, {wanted.oid, wanted.attempt});  // it may wait for room for it
+    co_return has_ended();
 }
 
 task<void> OrderResolver::receive(OrderActorMessage m) {
@@ -232,14 +279,6 @@ task<void> OrderResolver::receive(RecogniseActorMessage) {
     }
 }
 
-task<void> OrderResolver::receive(DiscardActorMessage m) {
-    cluster::address const robot = context_->here.address_of(robot_id(robot_));
-    std::vector<std::byte> const body = pack(m.unwanted);
-    auto const a =
-        co_await context_->me.ask(robot, type(request::discard), body, 500ms, context_->mine);
-    (void)a;  // if it is not heard, the robot throws the cup away later
-}
-
 // --- LeaderReceiver ---
 
 void LeaderReceiver::receive(OrderActorMessage m) {
@@ -263,7 +302,7 @@ leader::leader(place const& here, cluster::peer& me, cluster::election& election
         auto const resolver = actors_.start<OrderResolver>(
             "OrderResolver " + std::to_string(r),
             [this, coordinator, r] { return OrderResolver{context_, coordinator, r}; },
-            {.mailbox = 2 + most_held});
+            {.mailbox = 2});
         (void)coordinator.try_tell(ResolverActorMessage{r, resolver});
         (void)resolver.try_tell(RecogniseActorMessage{});
         duties_.spawn(reporting(tell_robot(r)));
@@ -271,7 +310,7 @@ leader::leader(place const& here, cluster::peer& me, cluster::election& election
     receiver_ = actors_.start<LeaderReceiver>(
         "LeaderReceiver", [coordinator] { return LeaderReceiver{coordinator}; });
     for (std::uint32_t const s : screens_) duties_.spawn(reporting(recognise(s)));
-    duties_.spawn(reporting(watch_stock()));
+    duties_.spawn(reporting(watch_ledger(coordinator)));
     duties_.spawn(reporting(take_over()));
 }
 
@@ -281,9 +320,14 @@ void leader::order(OrderActorMessage m) {
 }
 
 std::vector<queue_view> leader::queues() const {
+    std::size_t most_unwanted = 0;  // of a robot
+    for (auto const& [robot, cups] : context_.unwanted) {
+        most_unwanted = std::max(most_unwanted, cups.size());
+    }
     return {{"orders that wait", context_.waiting, context_.most.open_orders},
             {"open orders", context_.open, context_.most.open_orders},
-            {"known cups", context_.known_cups, context_.most.known_cups}};
+            {"known cups", context_.known_cups, context_.most.known_cups},
+            {"unwanted cups", most_unwanted, context_.most.cups}};
 }
 
 task<void> leader::stop() {
@@ -306,12 +350,13 @@ task<void> leader::recognise(std::uint32_t screen) {
     }
 }
 
-task<void> leader::watch_stock() {
+task<void> leader::watch_ledger(coordinator_address coordinator) {
     environment const& env = co_await this_environment();
     cluster::address const gateway = context_.here.address_of(gateway_id);
     std::vector<std::byte> const nothing;
     for (;;) {
         time_point const asked = env.timers().now();
+        std::uint64_t const question = ++context_.questions;
         auto const a =
             co_await context_.me.ask(gateway, type(request::remains), nothing, 1s, context_.mine);
         if (!a && a.error() == cluster::ask_error::closed) co_return;
@@ -320,12 +365,16 @@ task<void> leader::watch_stock() {
         if (read) {
             context_.known = {std::move(read->levels), asked};
             unresolved_ = std::move(read->unresolved);
+            bool const all = unresolved_.size() < most_unresolved;
+            std::set<order_id> open{unresolved_.begin(), unresolved_.end()};
+            if (all) (void)coordinator.try_tell(LedgerActorMessage{question, std::move(open)});
         }
         co_await sleep_for(300ms);
     }
 }
 
-// Who leads and what is left, again and again: tokens are clamped to it.
+// Who leads and what is left, again and again: tokens are clamped to it. And which of its cups
+// nobody wants.
 task<void> leader::tell_robot(std::uint32_t number) {
     environment const& env = co_await this_environment();
     cluster::address const robot = context_.here.address_of(robot_id(number));
@@ -338,7 +387,20 @@ task<void> leader::tell_robot(std::uint32_t number) {
         std::optional<known_epoch> newer;
         if (a && is(*a, reply::stale)) newer = unpack<known_epoch>(a->body);
         if (newer) context_.elections.step_down(newer->highest);
+        co_await discard_unwanted(number);
         co_await sleep_for(500ms);
+    }
+}
+
+task<void> leader::discard_unwanted(std::uint32_t number) {
+    cluster::address const robot = context_.here.address_of(robot_id(number));
+    std::vector<attempt_at>& all = context_.unwanted[number];
+    while (!all.empty()) {
+        attempt_at const cup = all.front();
+        auto const a = co_await context_.me.ask(robot, type(request::discard), pack(cup), 500ms,
+                                                context_.mine);
+        if (!a || !is(*a, reply::ack)) co_return;  // another time
+        std::erase(all, cup);
     }
 }
 

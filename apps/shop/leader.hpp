@@ -15,17 +15,24 @@
 //                robot makes it meanwhile, the older cup is discarded: the screen asks one leader
 //                at a time, so nobody can pay for it any more. Screens are asked too, all at once,
 //                and orders do not wait for that: they come from them anyway.
+// Ended orders   what the ledger does not have open any more would be made for nobody: the order of
+//                a screen that is gone was taken over, or one that has started again has ended it.
+//                It is dropped, and its cups are discarded, a second later or so: else they would
+//                keep room in the containers that others wait for. But not while the gateway has
+//                more open orders than it names: then robots throw old cups away by themselves.
 // Bounds         orders that wait or are being made, and all mailboxes; one order too many is
-//                answered busy.
+//                answered busy. Of cups that are to be discarded, as many as a robot may have.
 // A fallen robot is asked again and again, and is free again when it answers.
 // End            stop() ends all actors; who waits for an answer hears nothing (and asks anew).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "limits.hpp"
@@ -73,20 +80,21 @@ struct FallenRobotActorMessage {
 // Says to an OrderResolver: find out whether the robot is there.
 struct RecogniseActorMessage {};
 
-// Says to an OrderResolver: the robot has a cup that nobody will pay for.
-struct DiscardActorMessage {
-    attempt_at unwanted;
-};
-
 // Says to the OrderCoordinator which OrderResolver a robot has.
-using resolver_address =
-    actor::address<OrderActorMessage, RecogniseActorMessage, DiscardActorMessage>;
+using resolver_address = actor::address<OrderActorMessage, RecogniseActorMessage>;
 struct ResolverActorMessage {
     std::uint32_t robot = 0;
     resolver_address resolver;
 };
-using coordinator_address = actor::address<OrderActorMessage, FreeRobotActorMessage,
-                                           FallenRobotActorMessage, ResolverActorMessage>;
+
+// Says to the OrderCoordinator all that was open in the ledger, some time after that question.
+struct LedgerActorMessage {
+    std::uint64_t question = 0;
+    std::set<order_id> open;
+};
+using coordinator_address =
+    actor::address<OrderActorMessage, FreeRobotActorMessage, FallenRobotActorMessage,
+                   ResolverActorMessage, LedgerActorMessage>;
 
 // What the leader knows of the stock, and since when.
 struct known_levels {
@@ -103,11 +111,26 @@ struct leading_context {
     times const& patience;
     limits most{};
     known_levels known{};
+    std::uint64_t questions = 0;  // to the gateway, what is open in its ledger
+    // Of the orders that robots are making: those that have ended in the ledger.
+    std::set<order_id> ended{};
+    // Of each robot: cups that nobody will pay for, until it has heard that.
+    std::map<std::uint32_t, std::vector<attempt_at>> unwanted{};
     // Of the OrderCoordinator, after each message.
     std::size_t waiting = 0;
     std::size_t open = 0;
     std::size_t known_cups = 0;
 
+    // By leader::tell_robot(), not by the OrderResolver: that may have an order which waits for the
+    // room of just this cup.
+    void discard(std::uint32_t robot, attempt_at cup) {
+        std::vector<attempt_at>& all = unwanted[robot];
+        if (all.size() < most.cups) all.push_back(std::move(cup));
+    }
+    bool is_unwanted(std::uint32_t robot, attempt_at const& cup) const {
+        auto const of = unwanted.find(robot);
+        return of != unwanted.end() && std::ranges::find(of->second, cup) != of->second.end();
+    }
     // What the gateway said, unless that was too long ago.
     std::vector<level> fresh_levels(time_point now) const {
         return now - known.since <= patience.levels_age ? known.levels : std::vector<level>{};
@@ -116,8 +139,9 @@ struct leading_context {
 
 class OrderCoordinator {
   public:
-    using accepts = actor::messages<OrderActorMessage, FreeRobotActorMessage,
-                                    FallenRobotActorMessage, ResolverActorMessage>;
+    using accepts =
+        actor::messages<OrderActorMessage, FreeRobotActorMessage, FallenRobotActorMessage,
+                        ResolverActorMessage, LedgerActorMessage>;
 
     explicit OrderCoordinator(leading_context& c) noexcept : context_(&c) {}
 
@@ -125,6 +149,7 @@ class OrderCoordinator {
     void receive(FreeRobotActorMessage m);
     void receive(FallenRobotActorMessage m);
     void receive(ResolverActorMessage m);
+    void receive(LedgerActorMessage m);
 
   private:
     enum class state : std::uint8_t { unknown, free, busy, fallen };
@@ -135,6 +160,11 @@ class OrderCoordinator {
     struct held_cup {
         std::uint32_t robot = 0;
         std::uint64_t attempt = 0;
+        std::uint64_t since = 0;  // this question: what is open later is in the answers after it
+    };
+    struct open_order {
+        std::uint64_t since = 0;                             // as above
+        std::vector<oneshot::sender<order_outcome>> late{};  // who asked for it once more
     };
 
     // Gives free robots what waits; at the end of every message.
@@ -145,27 +175,27 @@ class OrderCoordinator {
     std::optional<std::uint32_t> robot_for(OrderActorMessage& order);
     void give(std::uint32_t number, OrderActorMessage order);
     void end(order_id const& oid, order_outcome const& outcome);
+    void drop(OrderActorMessage order);
+    void know_cup(std::uint32_t robot, order_id const& oid, std::uint64_t attempt);
 
     leading_context* context_;
     std::map<std::uint32_t, robot> robots_;
     std::deque<OrderActorMessage> queue_;
-    // Orders that are queued or being made, with those who asked for them once more.
-    std::map<order_id, std::vector<oneshot::sender<order_outcome>>> open_;
-    std::set<order_id> being_made_;  // of these, those that a robot was given
+    std::map<order_id, open_order> open_;  // that are queued or being made
+    std::set<order_id> being_made_;        // of these, those that a robot was given
     std::map<order_id, held_cup> cups_;
     std::uint32_t last_given_ = 0;
 };
 
 class OrderResolver {
   public:
-    using accepts = actor::messages<OrderActorMessage, RecogniseActorMessage, DiscardActorMessage>;
+    using accepts = actor::messages<OrderActorMessage, RecogniseActorMessage>;
 
     OrderResolver(leading_context& c, coordinator_address to, std::uint32_t robot)
         : context_(&c), coordinator_(std::move(to)), robot_(robot) {}
 
     task<void> receive(OrderActorMessage m);
     task<void> receive(RecogniseActorMessage);
-    task<void> receive(DiscardActorMessage m);
 
   private:
     // Nothing: the robot does not answer any more.
@@ -205,8 +235,9 @@ class leader {
   private:
     // Tells a screen who leads, so that it orders here what it waits for.
     task<void> recognise(std::uint32_t screen);
-    task<void> watch_stock();
+    task<void> watch_ledger(coordinator_address coordinator);
     task<void> tell_robot(std::uint32_t number);
+    task<void> discard_unwanted(std::uint32_t number);
     task<void> take_over();
 
     leading_context context_;

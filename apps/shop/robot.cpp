@@ -5,9 +5,10 @@
 //       token was made anew from, nothing stays reserved for a cup that is not there.
 //   I3  what was paid for is used when the cup is fetched; else a reservation is put back. Then the
 //       attempt cannot be charged any more: it was aborted before it was ready, a screen discards
-//       it because the ledger has aborted or refunded the order, the leader because the screen has
-//       another one made; the screen orders something else, which it does when that has ended; or
-//       its card is no longer authorised. Or nobody knows: its robot is gone.
+//       it because the ledger has aborted or refunded the order, the leader for the same reason or
+//       because the screen has another one made; the screen orders something else, which it does
+//       when that has ended; or its card is no longer authorised. Or nobody knows: its robot is
+//       gone.
 //       If that cup was paid for, or if the robot comes back with it, the token shows too much for
 //       a while; the ledger does not sell it.
 #include "robot.hpp"

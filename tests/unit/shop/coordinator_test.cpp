@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <variant>
@@ -53,6 +54,10 @@ class OrderCoordination : public testing::Test {
     }
     void is_free(std::uint32_t robot, std::vector<attempt_at> held = {}) {
         coordinator_->receive(FreeRobotActorMessage{robot, std::nullopt, {}, std::move(held)});
+    }
+    void ask_ledger() { ++context_->questions; }
+    void says_ledger(std::set<order_id> open) {
+        coordinator_->receive(LedgerActorMessage{context_->questions, std::move(open)});
     }
     // What robot r was given last.
     std::optional<OrderActorMessage> taken_by(std::uint32_t robot) {
@@ -183,9 +188,53 @@ TEST_F(OrderCoordination, ACupOfAnOrderThatAnotherRobotMakesIsDiscarded) {
     answers const a = order("a");
     EXPECT_EQ(given_to(0), "a" + at_first);
     is_free(1, {{"a", 7}});
-    EXPECT_FALSE(taken_by(1));  // it was not an order: that it is to be discarded
+    EXPECT_TRUE(context().is_unwanted(1, {"a", 7}));
     answers const again = order("a", 2 * first);
     EXPECT_EQ(given_to(1), "nothing");
+}
+
+TEST_F(OrderCoordination, AnOrderThatHasEndedInTheLedgerWaitsNoLonger) {
+    answers a = order("a");
+    answers const b = order("b");
+    answers again = order("a", 2 * first);
+    ask_ledger();
+    answers const c = order("c");  // which may have been prepared after that
+    says_ledger({"b"});
+    EXPECT_EQ(answered(a), reply::abort);
+    EXPECT_EQ(answered(again), reply::abort);
+    is_free(0);
+    is_free(1);
+    EXPECT_EQ(given_to(0), "b" + at_first);
+    EXPECT_EQ(given_to(1), "c" + at_first);
+    EXPECT_EQ(context().open, 2U);
+}
+
+TEST_F(OrderCoordination, TheCupOfAnOrderThatHasEndedInTheLedgerIsDiscarded) {
+    is_free(0, {{"a", 7}, {"b", 8}});
+    ask_ledger();
+    is_free(1, {{"c", 9}});  // which may have been prepared after that
+    says_ledger({"b"});
+    EXPECT_TRUE(context().is_unwanted(0, {"a", 7}));
+    EXPECT_FALSE(context().is_unwanted(0, {"b", 8}));
+    EXPECT_FALSE(context().is_unwanted(1, {"c", 9}));
+    EXPECT_EQ(context().known_cups, 2U);
+    is_free(0, {{"a", 7}});  // which has not heard that yet
+    EXPECT_EQ(context().known_cups, 2U);
+}
+
+TEST_F(OrderCoordination, AnOrderThatHasEndedInTheLedgerIsNotMadeByAnother) {
+    is_free(0);
+    answers const a = order("a");
+    auto given = taken_by(0);
+    ASSERT_TRUE(given);
+    ask_ledger();
+    says_ledger({});
+    EXPECT_TRUE(context().ended.contains("a"));
+    is_free(1);
+    coordinator().receive(FallenRobotActorMessage{0, std::move(given)});
+    EXPECT_EQ(given_to(1), "nothing");
+    EXPECT_EQ(context().open, 0U);
+    EXPECT_TRUE(context().ended.empty());
 }
 
 }  // namespace

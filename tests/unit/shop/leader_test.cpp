@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -45,6 +46,18 @@ class Leading : public testing::Test {
         other_.start();
     }
     void open_order(order_id oid) { unresolved_.push_back(std::move(oid)); }
+    void end_order(order_id const& oid) { std::erase(unresolved_, oid); }
+    // Before its own order the leader has this one made, of another screen. And the container has
+    // room for one cup only.
+    void order_first(order_id oid) { first_ = std::move(oid); }
+    // From the beginning: there is room for no cup at all.
+    void fill_container() { made_ = "9-j-9"; }
+    // To the first request to discard something.
+    void lose_answer() { loses_answer_ = true; }
+    // Of the order of a screen, if that was aborted.
+    std::string const& reason() const { return reason_; }
+    // What the robot has begun to make, and what it was to discard.
+    std::vector<std::string> const& asked() const { return asked_; }
     void cut_other_off() { net_.cut(1000 + screen_id(1), 1000 + screen_id(0)); }
     void heal() { net_.heal(); }
     // That the leader asked the gateway to cancel.
@@ -53,12 +66,25 @@ class Leading : public testing::Test {
   private:
     static endpoint door_of(member_id id) { return {1000 + id, 7}; }
 
-    static task<cluster::answer> serve_as_robot(cluster::message m) {
+    task<cluster::answer> serve_as_robot(cluster::message m) {
         switch (static_cast<request>(m.type)) {
             case request::recover:
                 co_return answer_with(reply::ready, holding{});
-            case request::dispatch:
-                co_return answer_with(reply::ready, cup{});
+            case request::dispatch: {
+                auto const wanted = unpack<order_request>(m.body);
+                bool const ready = made_.empty() || made_ == wanted->oid;
+                if (!ready) co_return answer_with(reply::busy);
+                if (made_.empty()) asked_.push_back("make " + wanted->oid);
+                made_ = wanted->oid;
+                co_return answer_with(reply::ready, cup{wanted->attempt, 0, {}});
+            }
+            case request::discard: {
+                if (std::exchange(loses_answer_, false)) co_await sleep_for(1h);
+                auto const unwanted = unpack<attempt_at>(m.body);
+                asked_.push_back("discard " + unwanted->oid);
+                if (made_ == unwanted->oid) made_.clear();
+                co_return answer_with(reply::ack);
+            }
             default:
                 co_return answer_with(reply::ack);
         }
@@ -73,9 +99,11 @@ class Leading : public testing::Test {
     task<cluster::answer> serve_as_gateway(cluster::message m) {
         if (static_cast<request>(m.type) == request::cancel) {
             ++taken_over_;
-            unresolved_.clear();
+            std::erase(unresolved_, unpack<cancellation>(m.body)->oid);
         }
-        co_return answer_with(reply::ready, remaining{{{"mint", 1000}}, unresolved_});
+        remaining r{{{"mint", 1000}}, unresolved_};
+        if (r.unresolved.size() > most_unresolved) r.unresolved.resize(most_unresolved);
+        co_return answer_with(reply::ready, r);
     }
 
     task<void> be_gateway(sim::node* self) {
@@ -93,8 +121,10 @@ class Leading : public testing::Test {
         co_await me.run();
     }
     task<void> be_robot(sim::node* self) {
-        cluster::peer me{
-            self->bind(door_of(robot_id(0))).value(), {}, {robot_id(0), 1}, serve_as_robot};
+        cluster::peer me{self->bind(door_of(robot_id(0))).value(),
+                         {},
+                         {robot_id(0), 1},
+                         [this](cluster::message m) { return serve_as_robot(std::move(m)); }};
         co_await me.run();
     }
     task<void> be_leader(sim::node* self) {
@@ -116,10 +146,18 @@ class Leading : public testing::Test {
         std::vector<std::uint32_t> const screens{0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
         leader mine{here, me, elections, {1, screen_id(0)}, patience, {}, screens, 1};
         time_point const begun = self->now();
+        if (!first_.empty()) {
+            auto made_first = oneshot::channel<order_outcome>();
+            order_request wanted{first_, attempts_of_a_screen, {{"mint", 1}}, {}};
+            mine.order({std::move(wanted), std::move(made_first.sender)});
+            auto const outcome = co_await made_first.receiver.recv();
+            EXPECT_TRUE(outcome && outcome->kind == reply::ready);
+        }
         auto ends = oneshot::channel<order_outcome>();
         mine.order({{"0-j-1", attempts_of_a_screen, {{"mint", 1}}, {}}, std::move(ends.sender)});
         auto const made = co_await ends.receiver.recv();
         if (made && made->kind == reply::ready) took_ = self->now() - begun;
+        if (made && made->kind == reply::abort) reason_ = made->reason;
         co_await sleep_for(1h);
     }
 
@@ -135,6 +173,11 @@ class Leading : public testing::Test {
                      [this](sim::node* self) { return be_other_screen(self); }};
     std::vector<order_id> unresolved_;
     std::size_t taken_over_ = 0;
+    order_id first_;
+    std::string reason_;
+    bool loses_answer_ = false;
+    order_id made_;  // the cup that the robot has
+    std::vector<std::string> asked_;
     std::optional<member_id> lost_;
     std::optional<clock::duration> took_;
 };
@@ -185,6 +228,45 @@ TEST_F(Leading, TheOrderOfAScreenThatIsGoneIsTakenOver) {
     EXPECT_EQ(taken_over(), 0U);
     run_for(5s);
     EXPECT_EQ(taken_over(), 1U);
+}
+
+// Also if the robot is asked for another order all the time, which waits for just that.
+TEST_F(Leading, WhatWasMadeForAScreenThatIsGoneMakesRoomForOthers) {
+    order_first("1-j-1");
+    open_order("1-j-1");
+    open_order("0-j-1");
+    start();
+    start_customers();
+    cut_other_off();
+    lose_answer();
+    run_for(15s);
+    EXPECT_EQ(taken_over(), 1U);
+    std::vector<std::string> const expected{"make 1-j-1", "discard 1-j-1", "make 0-j-1"};
+    EXPECT_EQ(asked(), expected);
+    EXPECT_TRUE(took());
+}
+
+TEST_F(Leading, ARobotWaitsForRoomNoLongerWhenTheOrderHasEnded) {
+    fill_container();
+    open_order("0-j-1");
+    start();
+    start_customers();
+    run_for(5s);
+    EXPECT_EQ(reason(), "");
+    end_order("0-j-1");
+    run_for(2s);
+    EXPECT_EQ(reason(), "it has ended");
+    EXPECT_EQ(asked(), std::vector<std::string>{"discard 0-j-1"});
+}
+
+TEST_F(Leading, AnOrderIsOpenAsLongAsTheGatewayMayHaveMoreThanItNames) {
+    fill_container();
+    for (std::size_t n = 0; n < most_unresolved; ++n) open_order("1-j-" + std::to_string(n));
+    open_order("0-j-1");
+    start();
+    start_customers();
+    run_for(5s);
+    EXPECT_EQ(reason(), "");
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ class Screen : public testing::Test {
     }
     // In the ledger, from before.
     void open_order(order_id oid) { unresolved_.push_back(std::move(oid)); }
-    // What the robot and the gateway were asked for, and is about a cup.
+    // What the robot and the gateway were asked for, and is about a cup. Not by the leader.
     std::vector<std::string> const& asked() const { return asked_; }
 
   private:
@@ -41,6 +41,7 @@ class Screen : public testing::Test {
     task<cluster::answer> serve_as_gateway(cluster::message m) {
         switch (static_cast<request>(m.type)) {
             case request::prepare:
+                open_order(unpack<proposal>(m.body)->oid);
                 co_return answer_with(reply::ready, authorised{});
             case request::commit: {
                 auto const paid = unpack<payment>(m.body);
@@ -73,7 +74,7 @@ class Screen : public testing::Test {
                 co_await sleep_for(1h);
                 co_return answer_with(reply::gone);
             case request::discard:
-                asked_.emplace_back("discard");
+                if (m.epoch == cluster::epoch{}) asked_.emplace_back("discard");
                 co_return answer_with(reply::ack);
             default:
                 co_return answer_with(reply::ack);
