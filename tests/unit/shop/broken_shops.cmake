@@ -73,3 +73,10 @@ foreach(name broken original IN ZIP_LISTS names broken_files originals)
   add_test(NAME broken.shop.${name} COMMAND ${target} --caught-within ${within})
   set_tests_properties(broken.shop.${name} PROPERTIES LABELS broken.shop TIMEOUT 120)
 endforeach()
+
+# Of many seeds all are run and counted, also those that show a violation; this shop shows one at
+# seed 1.
+add_test(NAME broken.shop.every_seed_counts
+  COMMAND broken_shop_sell_more_than_there_is --seeds 1)
+set_tests_properties(broken.shop.every_seed_counts PROPERTIES LABELS broken.shop TIMEOUT 120
+  PASS_REGULAR_EXPRESSION "seed 1: I1: .*process 1 of [0-9]+, [0-9.]+ s: 1 runs, ")

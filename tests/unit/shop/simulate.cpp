@@ -4,8 +4,9 @@
 //   simulate --seed S [--trace]       one run; with everything that happens
 //   simulate --caught-within N        seeds 1 to N of a shop that is broken on purpose
 //
-// A run counts if a fault came while an order was under way. The first violation ends it all: the
-// seed is printed, and the run with the shortest schedule of faults that still shows it.
+// A run counts if a fault came while an order was under way. Of many seeds all are run: each that
+// shows a violation is printed, and of the first one (in each process) the run with the shortest
+// schedule of faults that still shows it.
 // What is broken has to be seen by a numbered invariant; the seeds that it took are printed.
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,6 +18,7 @@
 #include <memory>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "simulated_shop.hpp"
@@ -66,15 +68,13 @@ struct totals {
     }
 };
 
-// The violation, with the run again that shows it.
-bool show(std::uint64_t seed, simulation_result const& r) {
-    std::printf("\nseed %" PRIu64 ": %s\n", seed, r.violation.c_str());
+// The run again that shows the violation.
+void show(std::uint64_t seed) {
     int const shortest = shortest_schedule(seed, 8);
     std::printf("with the first %d faults:\n", shortest);
     simulated_shop again{{.seed = seed, .most_faults = shortest, .shown = true}};
     (void)again.run();
     std::printf("again: ./dev sim --seed %" PRIu64 " --trace\n", seed);
-    return false;
 }
 
 // A line on the terminal, if there is one, that comes again and again. Whoever keeps what is
@@ -96,18 +96,22 @@ class progress {
 bool run_many(std::uint64_t from, std::uint64_t count, std::uint64_t first, std::uint64_t stride) {
     totals all;
     progress shown;
+    bool well = true;
     auto const begun = std::chrono::steady_clock::now();
     for (std::uint64_t i = first; i < count; i += stride) {
         simulation_result const r = simulated_shop{{.seed = from + i}}.run();
-        if (!r.violation.empty()) return show(from + i, r);
         all.add(r);
+        if (!r.violation.empty()) {
+            std::printf("\nseed %" PRIu64 ": %s\n", from + i, r.violation.c_str());
+            if (std::exchange(well, false)) show(from + i);
+        }
         if (first == 0 && all.runs % 50 == 0) shown.show(i + 1, count);
     }
     double const seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
     std::printf("process %" PRIu64 " of %" PRIu64 ", %.1f s: ", first + 1, stride, seconds);
     all.print();
-    return true;
+    return well;
 }
 
 bool run_in_processes(std::uint64_t from, std::uint64_t count) {
