@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "rondo/core/this_task.hpp"
+#include "rondo/core/when_all.hpp"
 
 namespace rondo::shop {
 
@@ -407,41 +408,56 @@ task<void> leader::discard_unwanted(std::uint32_t number) {
 // The orders of a screen that is gone for good are aborted, or refunded if they were charged.
 task<void> leader::take_over() {
     environment const& env = co_await this_environment();
-    std::map<std::uint32_t, time_point> silent_since;  // of those who were asked last
-    std::vector<std::byte> const nothing;
+    bool waits = false;  // an order of a screen that is silent
     for (;;) {
-        co_await sleep_for(1s);
-        std::set<std::uint32_t> owners;
+        co_await sleep_for(waits ? 400ms : 1s);  // then the gateway names others
+        waits = false;
+        // Screens are asked after that: one that has come back with a new order is there.
         std::vector<order_id> const unresolved = unresolved_;
-        for (order_id const& oid : unresolved) {
-            if (auto const s = screen_of(oid)) owners.insert(*s);
-        }
-        std::erase_if(silent_since, [&](auto const& s) { return !owners.contains(s.first); });
-        for (std::uint32_t const s : owners) {
-            time_point const asked = env.timers().now();
-            bool alive = screen_id(s) == context_.me.self().id;
-            if (!alive && s < most_of_a_kind) {
-                cluster::address const screen = context_.here.address_of(screen_id(s));
-                auto const a = co_await context_.me.ask(screen, type(request::keepalive), nothing,
-                                                        500ms, context_.mine);
-                alive = a.has_value();
-            }
-            if (alive) silent_since.erase(s);
-            if (!alive) silent_since.try_emplace(s, asked);
-        }
+        co_await look_at_screens(&unresolved);
         for (order_id const& oid : unresolved) {
             auto const s = screen_of(oid);
-            auto const at = s ? silent_since.find(*s) : silent_since.end();
-            if (at == silent_since.end()) continue;
+            auto const at = s ? silent_since_.find(*s) : silent_since_.end();
+            if (at == silent_since_.end()) continue;
+            waits = true;
             if (env.timers().now() - at->second < context_.patience.screen_gone) continue;
             context_.here.log->warn("{} is taken over: its screen is gone", oid);
-            cancellation const c{oid, "its screen is gone", true};
+            std::vector<std::byte> const body = pack(cancellation{oid, "its screen is gone", true});
+            cluster::address const gateway = context_.here.address_of(gateway_id);
             auto const a =
-                co_await context_.me.ask(context_.here.address_of(gateway_id),
-                                         type(request::cancel), pack(c), 1s, context_.mine);
-            (void)a;
+                co_await context_.me.ask(gateway, type(request::cancel), body, 1s, context_.mine);
+            if (!a) break;  // it does not answer: another time
         }
     }
+}
+
+// All of them at once. Also those whose orders the gateway does not name yet: it names the oldest,
+// and how long a screen is silent has to be known by the time it names theirs.
+task<void> leader::look_at_screens(std::vector<order_id> const* unresolved) {
+    std::set<std::uint32_t> all{screens_.begin(), screens_.end()};
+    for (order_id const& oid : *unresolved) {
+        if (auto const s = screen_of(oid)) all.insert(*s);
+    }
+    std::erase_if(silent_since_, [&](auto const& s) { return !all.contains(s.first); });
+    std::vector<task<void>> asking;
+    for (std::uint32_t const s : all) asking.push_back(look_at(s));
+    auto const asked = co_await when_all(std::move(asking));
+    (void)asked;
+}
+
+task<void> leader::look_at(std::uint32_t screen) {
+    environment const& env = co_await this_environment();
+    time_point const asked = env.timers().now();
+    bool alive = screen_id(screen) == context_.me.self().id;
+    if (!alive && screen < most_of_a_kind) {
+        std::vector<std::byte> const nothing;
+        cluster::address const at = context_.here.address_of(screen_id(screen));
+        auto const a =
+            co_await context_.me.ask(at, type(request::keepalive), nothing, 500ms, context_.mine);
+        alive = a.has_value();
+    }
+    if (alive) silent_since_.erase(screen);
+    if (!alive) silent_since_.try_emplace(screen, asked);
 }
 
 }  // namespace rondo::shop

@@ -239,11 +239,15 @@ class leader {
     task<void> tell_robot(std::uint32_t number);
     task<void> discard_unwanted(std::uint32_t number);
     task<void> take_over();
+    task<void> look_at_screens(std::vector<order_id> const* unresolved);
+    task<void> look_at(std::uint32_t screen);
 
     leading_context context_;
     std::vector<std::uint32_t> screens_;
     std::uint32_t robots_;
     std::vector<order_id> unresolved_;  // as the gateway said last
+    // Of the screens that did not answer when they were asked last.
+    std::map<std::uint32_t, time_point> silent_since_;
     actor::supervisor actors_;
     std::optional<actor::address_of<LeaderReceiver>> receiver_;
     join_set<void> duties_;

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -143,7 +144,8 @@ class Leading : public testing::Test {
         std::vector<cluster::address> const nobody;
         cluster::election elections{me, nobody, store};
         times const patience;
-        std::vector<std::uint32_t> const screens{0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+        std::vector<std::uint32_t> screens(most_screens);
+        std::iota(screens.begin(), screens.end(), 0U);
         leader mine{here, me, elections, {1, screen_id(0)}, patience, {}, screens, 1};
         time_point const begun = self->now();
         if (!first_.empty()) {
@@ -228,6 +230,32 @@ TEST_F(Leading, TheOrderOfAScreenThatIsGoneIsTakenOver) {
     EXPECT_EQ(taken_over(), 0U);
     run_for(5s);
     EXPECT_EQ(taken_over(), 1U);
+}
+
+// The gateway names eight of them at a time.
+TEST_F(Leading, TheOrdersOfAllScreensThatAreGoneAreTakenOverInTime) {
+    for (std::uint32_t s = 1; s < most_screens; ++s) open_order(std::to_string(s) + "-j-1");
+    start();
+    start_customers();
+    cut_other_off();
+    run_for(18s);  // the rest is made within the 20 s of I9
+    EXPECT_EQ(taken_over(), most_screens - 1);
+}
+
+TEST_F(Leading, AScreenThatComesBackKeepsWhatItOrdersThen) {
+    start();
+    start_customers();
+    cut_other_off();
+    run_for(20s);
+    for (int n = 0; n < 30; ++n) {  // whenever the leader looks
+        heal();
+        open_order("1-j-" + std::to_string(n));
+        run_for(1650ms);
+        end_order("1-j-" + std::to_string(n));
+        cut_other_off();
+        run_for(12s + n * 50ms);
+    }
+    EXPECT_EQ(taken_over(), 0U);
 }
 
 // Also if the robot is asked for another order all the time, which waits for just that.
