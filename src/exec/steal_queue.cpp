@@ -37,10 +37,16 @@ namespace rondo::detail {
 
 namespace {
 
-// A job comes from another core: asking for it a few turns ahead hides the way.
+// A job comes from another core: asking for it a few turns ahead hides the way. It is a part of
+// what runs: the root of a task has it in the middle of its 300 bytes, and the turn in which the
+// task ends uses nearly all of them. So what lies around the job is asked for too.
 void expect_soon([[maybe_unused]] job const* j) noexcept {
 #ifndef RONDO_CHECKED
-    __builtin_prefetch(j);
+    constexpr std::uintptr_t line = 64;
+    std::uintptr_t const at = reinterpret_cast<std::uintptr_t>(j) - 2 * line;  // or nowhere
+    for (std::uintptr_t i = 0; i < 5; ++i) {
+        __builtin_prefetch(reinterpret_cast<void const*>(at + i * line));
+    }
 #endif
 }
 constexpr std::uint32_t turns_ahead = 4;
