@@ -28,6 +28,9 @@ namespace {
 // starves. More than it takes from there at a time, or it would overtake what it has taken.
 constexpr std::uint32_t turns_before_the_intake = 61;
 
+// What a worker keeps of what its jobs submit; the rest counts against the pool's capacity.
+constexpr std::size_t most_of_its_own = std::min<std::size_t>(steal_queue::capacity, 256);
+
 #ifdef RONDO_CHECKED
 worker*& this_worker() noexcept { return check::thread_storage<worker*>(); }
 #else
@@ -167,7 +170,7 @@ void failures::failed(std::exception_ptr exception) noexcept {
 
 crew::crew(setup s)
     : how_(s.how),
-      own_limit_(std::min<std::size_t>(s.capacity, steal_queue::capacity)),
+      own_limit_(std::min(s.capacity, most_of_its_own)),
       place_(s.place),
       failures_(new failures{std::move(s.on_failure)}),
       turns_(s.how == dispatch::per_worker ? s.workers : 1, s.turns_taken) {

@@ -307,14 +307,22 @@ void runner::sleep() noexcept {
     if (keeps) team_.fire_timers();
 }
 
-// Behind everything that is here. When the queue is full the first half of it goes outside, and the
+// A worker keeps many ready tasks: they stay in its cache, and take their turns there. But where
+// others wait outside as well all will have left the cache before it is their turn, and those that
+// were spawned last have the best of it: then it keeps few.
+bool runner::keeps_enough() const noexcept {
+    constexpr std::uint32_t few = steal_queue::capacity / 4;
+    return own_.size() >= few && team_.intake_.size() >= steal_queue::capacity;
+}
+
+// Behind everything that is here. When there is enough the first half of it goes outside, and the
 // job with them: so what is there comes back in its turn, and nobody goes round and round in here
 // while others wait outside.
 void runner::push_last(job& j) noexcept {
     if (team_.alone()) return local_.push(j);
-    if (own_.push(j)) return;
+    if (!keeps_enough() && own_.push(j)) return;
     job_queue half;
-    for (std::uint32_t i = 0; i < steal_queue::capacity / 2; ++i) {
+    for (std::uint32_t left = own_.size() / 2; left != 0; --left) {
         job* const first = own_.pop();
         if (first == nullptr) break;
         half.push(*first);

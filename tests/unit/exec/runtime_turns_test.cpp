@@ -127,35 +127,67 @@ TEST(RuntimeTurns, AHandlerThatPostsItselfKeepsNoTaskFromRunning) {
     over = true;
 }
 
-// More tasks than a worker's queue has places take turns all the same.
-TEST(RuntimeTurns, AThousandTasksOnOneWorkerGetAboutAsManyTurnsEach) {
+// How many turns each of so many tasks gets that share one worker.
+std::vector<std::atomic<int>> turns_on_one_worker(std::size_t count, int fair) {
     runtime rt{{.workers = 2}};
     gate begun;
     gate over;
     auto other = rt.spawn(hold_until(&begun, &over));  // leaves one worker
     begun.wait();
-    constexpr int count = 1000;
-    constexpr int fair = 100;
     std::vector<std::atomic<int>> turns(count);
-    std::atomic<int> all{0};
+    std::atomic<int> left{static_cast<int>(count) * fair};
     std::atomic<bool> all_are_there{false};
     auto yielding = [](std::atomic<bool>* begin, std::atomic<int>* mine,
-                       std::atomic<int>* sum) -> task<void> {
+                       std::atomic<int>* turns_left) -> task<void> {
         while (!begin->load()) co_await yield();
-        while (sum->fetch_add(1) < count * fair) {
+        while (turns_left->fetch_sub(1) > 0) {
             mine->fetch_add(1);
             co_await yield();
         }
     };
     std::vector<join_handle<void>> handles;
-    for (auto& mine : turns) handles.push_back(rt.spawn(yielding(&all_are_there, &mine, &all)));
+    for (auto& mine : turns) handles.push_back(rt.spawn(yielding(&all_are_there, &mine, &left)));
     all_are_there = true;
     for (auto& h : handles) (void)h.blocking_join();
     over.open();
     (void)other.blocking_join();
-    auto const [least, most] = std::ranges::minmax_element(turns);
-    EXPECT_GE(*least, fair / 4);
-    EXPECT_LE(*most, fair * 4);
+    return turns;
+}
+
+// A thousand have room in the queue of a worker. More than that take turns all the same: also so
+// many that it keeps few of them.
+TEST(RuntimeTurns, ManyTasksOnOneWorkerGetAboutAsManyTurnsEach) {
+    for (std::size_t const count : {1000U, 1500U, 4000U}) {
+        constexpr int fair = 100;
+        auto const turns = turns_on_one_worker(count, fair);
+        auto const [least, most] = std::ranges::minmax_element(turns);
+        EXPECT_GE(*least, fair / 4) << "of " << count;
+        EXPECT_LE(*most, fair * 4) << "of " << count;
+    }
+}
+
+// What a worker has spawned stays with it, as long as nobody else could take it; but when many wait
+// outside, it keeps few.
+TEST(RuntimeTurns, AWorkerKeepsAThousandTasksButFewerWhenOthersWaitOutside) {
+    runtime rt{{.workers = 2}};
+    gate begun;
+    gate over;
+    auto other = rt.spawn_pinned_to(1, hold_until(&begun, &over));
+    begun.wait();
+    auto spawn_many = [](runtime* r) -> task<void> {
+        for (int i = 0; i < 1000; ++i) r->spawn(nothing()).detach();
+        auto seen = r->measure();
+        EXPECT_EQ(seen.workers[0].depth, 1000U);
+        EXPECT_EQ(seen.outside, 0U);
+        for (int i = 0; i < 3000; ++i) r->spawn(nothing()).detach();
+        seen = r->measure();
+        EXPECT_LE(seen.workers[0].depth, 256U);
+        EXPECT_EQ(seen.workers[0].depth + seen.outside, 4000U);
+        co_return;
+    };
+    (void)rt.spawn_pinned_to(0, spawn_many(&rt)).blocking_join();
+    over.open();
+    (void)other.blocking_join();
 }
 
 // Whoever joins goes on behind those that are queued, and finds them ended: it does not wait for

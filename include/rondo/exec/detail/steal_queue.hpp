@@ -3,7 +3,7 @@
 // Guarantee      every job that was pushed is popped or stolen exactly once. The owner pops in the
 //                order of its pushes; a thief takes the oldest half.
 // Thread safety  push() and pop() by the owner alone; steal_into() and size() by anybody.
-// Bound          256 jobs; push() refuses when there is no room.
+// Bound          1024 jobs; push() refuses when there is no room.
 // Memory order   what happens before push() is visible to whoever gets the job. push() and size()
 //                take part in the single order of sequentially consistent operations: of two
 //                threads, one that pushes and then looks whether anybody sleeps, and one that says
@@ -25,7 +25,7 @@ class steal_queue {
 #ifdef RONDO_CHECKED
     static constexpr std::uint32_t capacity = 4;  // the same algorithm, full sooner
 #else
-    static constexpr std::uint32_t capacity = 256;
+    static constexpr std::uint32_t capacity = 1024;
 #endif
 
     // Positions count from `start` and wrap around; where they start makes no difference.

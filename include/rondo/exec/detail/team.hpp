@@ -112,6 +112,7 @@ class alignas(64) runner final : public executor, seat {
 
     void push(job& j) noexcept;
     void push_next(job& j) noexcept;
+    bool keeps_enough() const noexcept;
     void push_last(job& j) noexcept;
 
     bool turn() noexcept;
