@@ -1,9 +1,12 @@
 // characters.hpp: what the grammar of HTTP/1.1 says of single bytes.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string_view>
 
 namespace rondo::http {
@@ -40,6 +43,28 @@ constexpr bool is(char c, character what) noexcept {
     return (characters[static_cast<unsigned char>(c)] & what) != 0;
 }
 
+// How many bytes at the front can be of a value. Most are looked at eight at a time: a word is fine
+// if none of its bytes is below a space or DEL, and a tab is left to the table.
+inline std::size_t values_at_front(std::string_view text) noexcept {
+    constexpr std::uint64_t each = 0x0101'0101'0101'0101U;
+    constexpr std::uint64_t top = 0x80 * each;
+    std::size_t n = 0;
+    for (std::uint64_t word = 0; text.size() - n >= sizeof word; n += sizeof word) {
+        std::memcpy(&word, text.data() + n, sizeof word);
+        std::uint64_t const no_del = word ^ (0x7f * each);
+        std::uint64_t const below_space = (word - ' ' * each) & ~word;
+        std::uint64_t const stops = (below_space | ((no_del - each) & ~no_del)) & top;
+        if (stops == 0) continue;
+        // The lowest one is exact; those above it may be borrowed.
+        if constexpr (std::endian::native == std::endian::little) {
+            n += static_cast<std::size_t>(std::countr_zero(stops)) / 8;
+        }
+        break;
+    }
+    while (n != text.size() && is(text[n], in_value)) ++n;
+    return n;
+}
+
 // Whether there is at least one, and all are.
 constexpr bool all_are(std::string_view text, character what) noexcept {
     std::uint8_t all = text.empty() ? 0 : what;
@@ -66,6 +91,17 @@ constexpr std::string_view without_space(std::string_view text) noexcept {
     while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
     while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
     return text;
+}
+
+// Of a list that commas separate, without the empty ones.
+template <class F>
+constexpr void for_each_token(std::string_view list, F&& f) {
+    while (!list.empty()) {
+        std::size_t const comma = std::min(list.find(','), list.size());
+        std::string_view const token = without_space(list.substr(0, comma));
+        if (!token.empty()) f(token);
+        list.remove_prefix(std::min(comma + 1, list.size()));
+    }
 }
 
 }  // namespace rondo::http

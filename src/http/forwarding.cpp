@@ -11,32 +11,6 @@ namespace rondo::http::detail {
 
 namespace {
 
-constexpr auto hop_by_hop = std::to_array<std::string_view>(
-    {"connection", "http2-settings", "keep-alive", "proxy-authenticate", "proxy-authorization",
-     "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"});
-
-template <class F>
-void for_each_token(std::string_view list, F&& f) {
-    while (!list.empty()) {
-        std::size_t const comma = list.find(',');
-        std::string_view token = list.substr(0, comma);
-        list = comma == std::string_view::npos ? std::string_view{} : list.substr(comma + 1);
-        while (token.starts_with(' ') || token.starts_with('\t')) token.remove_prefix(1);
-        while (token.ends_with(' ') || token.ends_with('\t')) token.remove_suffix(1);
-        if (!token.empty()) f(token);
-    }
-}
-
-// Those that no Connection field can take away: they say what the message is.
-bool belongs_to_the_message(std::string_view name) noexcept {
-    return same_token(name, "host") || same_token(name, "content-length");
-}
-
-// What the gateway writes itself, in place of what the client sent.
-constexpr auto replaced = std::to_array<std::string_view>(
-    {"host", "content-length", "expect", "forwarded", "via", "x-forwarded-for", "x-forwarded-host",
-     "x-forwarded-proto", "x-request-id"});
-
 // Whether it is the name of a variable like that one: who makes variables of fields, as CGI and
 // WSGI do, reads '-' and '_' as the same.
 bool same_variable(std::string_view a, std::string_view b) noexcept {
@@ -44,9 +18,37 @@ bool same_variable(std::string_view a, std::string_view b) noexcept {
     return a.size() == b.size() && std::ranges::equal(a, b, {}, plain, plain);
 }
 
-bool is_one_of(std::string_view name, auto const& names) noexcept {
-    return std::ranges::any_of(names, [&](std::string_view n) { return same_variable(name, n); });
+// Some names. Most others are as long as none of them, and are not compared.
+template <std::size_t N>
+class known_names {
+  public:
+    explicit consteval known_names(std::string_view const (&all)[N])
+        : all_(std::to_array(all)), sizes_(0) {
+        for (std::string_view const name : all_) sizes_ |= std::uint64_t{1} << name.size();
+    }
+    bool have(std::string_view name) const noexcept {
+        if (name.size() >= 64 || (sizes_ >> name.size()) % 2 == 0) return false;
+        return std::ranges::any_of(all_, [&](auto n) { return same_variable(name, n); });
+    }
+
+  private:
+    std::array<std::string_view, N> all_;
+    std::uint64_t sizes_;
+};
+
+constexpr known_names hop_by_hop{{"connection", "http2-settings", "keep-alive",
+                                  "proxy-authenticate", "proxy-authorization", "proxy-connection",
+                                  "te", "trailer", "transfer-encoding", "upgrade"}};
+
+// Those that no Connection field can take away: they say what the message is.
+bool belongs_to_the_message(std::string_view name) noexcept {
+    return same_token(name, "host") || same_token(name, "content-length");
 }
+
+// What the gateway writes itself, in place of what the client sent.
+constexpr known_names replaced{{"host", "content-length", "expect", "forwarded", "via",
+                                "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto",
+                                "x-request-id"}};
 
 // Whether every quote in it ends, so that what follows is not part of a quoted string.
 bool quotes_end(std::string_view text) noexcept {
@@ -68,9 +70,13 @@ void append_value(std::string& to, std::string_view value) {
         return;
     }
     to += '"';
-    for (char const c : value) {
-        if (c == '"' || c == '\\') to += '\\';
-        to += c;
+    if (!value.contains('"') && !value.contains('\\')) {
+        to += value;
+    } else {
+        for (char const c : value) {
+            if (c == '"' || c == '\\') to += '\\';
+            to += c;
+        }
     }
     to += '"';
 }
@@ -99,6 +105,12 @@ std::mt19937_64& random_of_this_thread() {
 
 std::string_view version_text(std::uint8_t minor) noexcept { return minor == 0 ? "1.0 " : "1.1 "; }
 
+// What is sound: an address, or of a head that was scanned.
+void add_to_list(head_text& to, fields const& all, std::string_view name, std::string_view own) {
+    if (all.has(name)) return to.pass_on({name, appended(all, name, own)});
+    to.pass_on({name, own});
+}
+
 void add_via(head_text& to, fields const& all, std::uint8_t minor, std::string_view name) {
     std::string own{version_text(minor)};
     own += name;
@@ -119,7 +131,7 @@ hop_fields::hop_fields(fields const& all) noexcept : all_(all), lists_others_(fa
 }
 
 bool hop_fields::has(std::string_view name) const noexcept {
-    if (is_one_of(name, hop_by_hop)) return true;
+    if (hop_by_hop.have(name)) return true;
     return lists_others_ && !belongs_to_the_message(name) && all_.lists("connection", name);
 }
 
@@ -189,10 +201,10 @@ void add_request_fields(request_text& to, request_head const& from, hop const& h
     if (from.host.empty()) {
         to.add("host", authority_of(h.local));
     } else {
-        to.add("host", from.host);
+        to.pass_on({"host", from.host});
     }
     for (field const& f : from.fields) {
-        if (is_one_of(f.name, replaced) || hops.has(f.name)) continue;
+        if (replaced.have(f.name) || hops.has(f.name)) continue;
         if (!may_forward || !same_variable(f.name, "max-forwards")) to.pass_on(f);
     }
     if (may_forward) to.add("max-forwards", *may_forward - 1);
@@ -202,12 +214,12 @@ void add_request_fields(request_text& to, request_head const& from, hop const& h
     }
     // A field that Connection lists was for us, not for who comes after us.
     fields const kept = hops.has("forwarded") ? fields{} : from.fields;
-    to.add("forwarded", appended(kept, "forwarded", forwarded_element(h, from.host)));
-    to.add("x-forwarded-for", appended(from.fields, "x-forwarded-for", h.peer));
-    if (!from.host.empty()) to.add("x-forwarded-host", from.host);
-    to.add("x-forwarded-proto", h.secure ? "https" : "http");
+    add_to_list(to, kept, "forwarded", forwarded_element(h, from.host));
+    add_to_list(to, from.fields, "x-forwarded-for", h.peer);
+    if (!from.host.empty()) to.pass_on({"x-forwarded-host", from.host});
+    to.pass_on({"x-forwarded-proto", h.secure ? "https" : "http"});
     add_via(to, from.fields, from.minor, h.via);
-    if (!h.request_id.empty()) return to.add("x-request-id", h.request_id);
+    if (!h.request_id.empty()) return to.pass_on({"x-request-id", h.request_id});
     std::string_view const id = from.fields.value_or("x-request-id", "");
     to.add("x-request-id", is_request_id(id) ? std::string{id} : make_request_id());
 }
@@ -216,7 +228,7 @@ std::vector<field> request_trailer(request_head const& head, fields const& trail
     hop_fields const hops{head.fields};
     std::vector<field> kept;
     for (field const& f : trailer) {
-        if (!is_one_of(f.name, replaced) && !hops.has(f.name)) kept.push_back(f);
+        if (!replaced.have(f.name) && !hops.has(f.name)) kept.push_back(f);
     }
     return kept;
 }

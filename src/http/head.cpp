@@ -40,9 +40,12 @@ class reader {
     }
     // All that follow and are of that kind.
     std::string_view take(character what) noexcept {
-        char const* const from = at_;
-        while (at_ != end_ && is(*at_, what)) ++at_;
-        return {from, at_};
+        char const* to = at_;
+        while (to != end_ && is(*to, what)) ++to;
+        return take(static_cast<std::size_t>(to - at_));
+    }
+    std::string_view take_value() noexcept {
+        return take(values_at_front(std::string_view{at_, end_}));
     }
     std::string_view take(std::size_t n) noexcept {
         std::string_view const taken{at_, std::min(n, static_cast<std::size_t>(end_ - at_))};
@@ -251,9 +254,11 @@ outcome note(meaning& m, field const& f) noexcept {
             break;
         case 10:
             if (!same_token(f.name, "connection")) break;
-            m.says_close |= lists_token(f.value, "close");
-            m.says_keep_alive |= lists_token(f.value, "keep-alive");
-            m.says_upgrade |= lists_token(f.value, "upgrade");
+            for_each_token(f.value, [&m](std::string_view word) {
+                m.says_close |= same_token(word, "close");
+                m.says_keep_alive |= same_token(word, "keep-alive");
+                m.says_upgrade |= same_token(word, "upgrade");
+            });
             break;
         case 14:
             if (same_token(f.name, "content-length")) return note_length(m, f.value);
@@ -277,7 +282,7 @@ std::expected<field, head_error> take_field(reader& r) noexcept {
     if (name.empty()) return std::unexpected{r.misplaced(head_error::bad_field_name)};
     if (is_space(r.front())) return std::unexpected{head_error::space_before_colon};
     if (!r.skip(":")) return std::unexpected{r.misplaced(head_error::bad_field_name)};
-    std::string_view const value = without_space(r.take(in_value));
+    std::string_view const value = without_space(r.take_value());
     if (!r.skip("\r\n")) return std::unexpected{r.misplaced(head_error::bad_field_value)};  // I1
     return field{name, value};
 }
@@ -439,7 +444,7 @@ std::expected<response_head, head_error> scan_response(std::string_view block, l
         return std::unexpected{head_error::bad_status};
     }
     h.status = (status[0] - '0') * 100 + (status[1] - '0') * 10 + (status[2] - '0');
-    if (r.skip(" ")) h.reason = r.take(in_value);
+    if (r.skip(" ")) h.reason = r.take_value();
     if (!r.skip("\r\n")) return std::unexpected{r.misplaced(head_error::bad_start_line)};
     meaning m;
     auto const all =

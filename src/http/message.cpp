@@ -1,12 +1,46 @@
 #include "rondo/http/message.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <cstring>
 
 #include "characters.hpp"
 
 namespace rondo::http {
 
+namespace {
+
+constexpr std::uint64_t each = 0x0101'0101'0101'0101U;
+
+std::uint64_t word_at(std::string_view text, std::size_t i) noexcept {
+    std::uint64_t word = 0;
+    std::memcpy(&word, text.data() + i, sizeof word);
+    return word;
+}
+
+// Eight bytes at a time: those that differ do so in the one bit by which cases do, and are letters.
+bool same_letters_in_words(std::uint64_t a, std::uint64_t b) noexcept {
+    std::uint64_t const differ = a ^ b;
+    if (differ == 0) return true;
+    if ((differ & ~(0x20 * each)) != 0) return false;
+    std::uint64_t const lower = (a | 0x20 * each) & 0x7f * each;
+    std::uint64_t const from_a = lower + (0x80 - 'a') * each;
+    std::uint64_t const above_z = lower + (0x7f - 'z') * each;
+    std::uint64_t const letters = from_a & ~above_z & ~a;  // in the highest bit of each
+    return ((differ << 2U) & ~letters) == 0;
+}
+
+}  // namespace
+
 bool detail::same_letters(std::string_view a, std::string_view b) noexcept {
+    constexpr std::size_t word = sizeof(std::uint64_t);
+    if (a.size() >= word) {
+        for (std::size_t i = 0; i + word < a.size(); i += word) {
+            if (!same_letters_in_words(word_at(a, i), word_at(b, i))) return false;
+        }
+        std::size_t const last = a.size() - word;
+        return same_letters_in_words(word_at(a, last), word_at(b, last));
+    }
     for (std::size_t i = 0; i < a.size(); ++i) {
         if (a[i] != b[i] && to_lower(a[i]) != to_lower(b[i])) return false;
     }

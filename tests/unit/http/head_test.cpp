@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "characters.hpp"
 #include "malformed.hpp"
 #include "rondo/http/message.hpp"
 #include "support/sanitized.hpp"
@@ -231,6 +232,39 @@ TEST(HeadScan, RefusesHostileResponses) {
          }) {
         EXPECT_FALSE(scan{text}.response().has_value()) << text;
     }
+}
+
+// Eight bytes are looked at together: each byte at each place among them, and behind them.
+TEST(Characters, OfAValueEndWhereTheTableSays) {
+    for (std::size_t size = 1; size <= 19; ++size) {
+        for (std::size_t at = 0; at < size; ++at) {
+            for (unsigned byte = 0; byte < 256; ++byte) {
+                std::string text(size, 'a');
+                text[at] = static_cast<char>(byte);
+                std::size_t const fine = is(text[at], in_value) ? size : at;
+                ASSERT_EQ(values_at_front(text), fine) << size << " " << at << " " << byte;
+            }
+        }
+    }
+    EXPECT_EQ(values_at_front(""), 0U);
+    EXPECT_EQ(values_at_front("a\tb \xff\xfe\x80 \t\t\t\t\t\t\t\t, c\r\nx: y"), 19U);
+}
+
+// The same for two names, one byte of which differs.
+TEST(Fields, TakeLettersOfBothCasesForTheSameAndNothingElse) {
+    for (std::size_t const size : {1U, 7U, 8U, 9U, 16U, 17U}) {
+        for (std::size_t at = 0; at < size; ++at) {
+            std::string a(size, 'A');
+            std::string b(size, 'a');
+            for (unsigned pair = 0; pair < 256U * 256U; ++pair) {
+                a[at] = static_cast<char>(pair % 256);
+                b[at] = static_cast<char>(pair / 256);
+                bool const same = to_lower(a[at]) == to_lower(b[at]);
+                if (same_token(a, b) != same) FAIL() << size << " " << at << " " << pair;
+            }
+        }
+    }
+    EXPECT_FALSE(same_token("Content-Length", "content_length"));
 }
 
 TEST(Fields, FindTokensInLists) {
