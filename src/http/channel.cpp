@@ -48,6 +48,18 @@ auto buffers_of(pieces& p) noexcept {
     return all;
 }
 
+// Most messages are in one piece, which is cheaper to hand over by itself.
+ssize_t send_some(int socket, pieces& p, int flags) noexcept {
+    flags |= MSG_DONTWAIT | MSG_NOSIGNAL;
+    if (p.count() == 1) {
+        return ::send(socket, p.data()->iov_base, p.data()->iov_len, flags);
+    }
+    msghdr message{};
+    message.msg_iov = p.data();
+    message.msg_iovlen = p.count();
+    return ::sendmsg(socket, &message, flags);
+}
+
 // Asked once: a program says so when it begins, if it does.
 bool ignores_broken_pipes() noexcept {
     static bool const ignored = [] {
@@ -183,7 +195,7 @@ task<std::expected<std::size_t, failure>> channel::fill(buffer* to, std::size_t 
         net::mutable_buffer const where{to->tail(), std::min(to->room(), most)};
         n = co_await tls_->async_read_some(where, use_task);
     } else if constexpr (reads_on_arrival) {
-        on_arrival const where{*to, wanted, most};
+        on_arrival const where{*to, wanted, most, other_ == party::upstream};
         n = co_await socket_.async_read_some(where, use_task);
     } else {
         net::mutable_buffer const where{to->tail(), std::min(to->room(), most)};
@@ -285,11 +297,7 @@ task<std::expected<std::string_view, failure>> channel::read_body() {
 
 std::expected<bool, failure> channel::try_send(pieces& p, int flags) noexcept {
     while (!p.empty()) {
-        msghdr message{};
-        message.msg_iov = p.data();
-        message.msg_iovlen = p.count();
-        ssize_t const n =
-            ::sendmsg(socket_.native_handle(), &message, MSG_DONTWAIT | MSG_NOSIGNAL | flags);
+        ssize_t const n = send_some(socket_.native_handle(), p, flags);
         if (n >= 0) {
             sent_some_ = wrote_last_ = true;
             p.advance(static_cast<std::size_t>(n));

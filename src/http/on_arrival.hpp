@@ -11,6 +11,8 @@
 //                it is if it is asked to (TCP_INQ): 0 is nothing behind it, and no FIN.
 //                An error may be behind it. So who expects more of a message has to try before it
 //                waits; who has written since then would have heard of it.
+//                Who also looks at the socket before a message begins, as is done with upstreams,
+//                finds a FIN by itself: a short read is enough then, and cheaper than to ask.
 //
 // What a read does when its event comes is no part of Asio's interface, so this is for the one
 // version that it was written for, over epoll. With others reads are as usual, and who waits has a
@@ -64,6 +66,12 @@ inline arrived receive(int socket, char* to, std::size_t room) noexcept {
     return {n, left == 0};
 }
 
+// The same for who looks before it waits for anything.
+inline arrived receive_some(int socket, char* to, std::size_t room) noexcept {
+    ssize_t const n = ::recv(socket, to, room, MSG_DONTWAIT);
+    return {n, n > 0 && static_cast<std::size_t>(n) < room};
+}
+
 // What a read is given in place of a buffer: where its room is taken.
 class on_arrival {
   public:
@@ -71,8 +79,8 @@ class on_arrival {
     using const_iterator = value_type const*;
 
     // Up to `most`, with room for as much as is wanted.
-    on_arrival(buffer& to, std::size_t wanted, std::size_t most) noexcept
-        : to_(&to), wanted_(wanted), most_(most) {}
+    on_arrival(buffer& to, std::size_t wanted, std::size_t most, bool looks) noexcept
+        : to_(&to), wanted_(wanted), most_(most), looks_(looks) {}
 
     // As a sequence of buffers it only says that it is not empty.
     const_iterator begin() const noexcept { return &something_; }
@@ -87,7 +95,9 @@ class on_arrival {
             errno = ENOMEM;
             return {-1, false};
         }
-        arrived const a = receive(socket, to_->tail(), std::min(to_->room(), most_));
+        std::size_t const room = std::min(to_->room(), most_);
+        arrived const a =
+            looks_ ? receive_some(socket, to_->tail(), room) : receive(socket, to_->tail(), room);
         if (a.size < 0 && !had_block) {
             int const why = errno;
             to_->release();
@@ -102,6 +112,7 @@ class on_arrival {
     buffer* to_;
     std::size_t wanted_;
     std::size_t most_;
+    bool looks_;  // before each wait, for an end of the connection
 };
 
 }  // namespace rondo::http::detail

@@ -6,7 +6,6 @@
 #include <cerrno>
 
 #include "methods.hpp"
-#include "on_arrival.hpp"
 #include "rondo/asio/use_task.hpp"
 #include "rondo/core/this_task.hpp"
 
@@ -52,7 +51,6 @@ task<done> upstream::connect() {
     }
     boost::system::error_code ignored;
     (void)socket_.set_option(boost::asio::ip::tcp::no_delay{true}, ignored);
-    ask_for_rest(socket_.native_handle());
     co_return done{};
 }
 
