@@ -434,6 +434,10 @@ task<done> channel::end_body(buffer* head, std::span<field const> trailer) {
         last.append("\r\n");
         p.add(last.data());
     }
+    if (!tls_) {
+        auto const all = try_send(p);
+        if (!all) co_return std::unexpected{all.error()};
+    }
     if (!p.empty()) {
         auto const sent = co_await send(p);
         if (!sent) co_return sent;

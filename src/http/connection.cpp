@@ -357,10 +357,12 @@ task<bool> connection::complete() {
         co_return false;
     }
     if (failed_ || !keep_) co_return false;
-    bool const rest_is_read = co_await drop_rest();
-    if (!rest_is_read) {
-        co_await linger();
-        co_return false;
+    if (!body_ended()) {
+        bool const rest_is_read = co_await drop_rest();
+        if (!rest_is_read) {
+            co_await linger();
+            co_return false;
+        }
     }
     leave_body();
     co_return true;
@@ -368,7 +370,6 @@ task<bool> connection::complete() {
 
 // A body that nobody has read, up to a limit; at the end of the server nobody waits for it.
 task<bool> connection::drop_rest() {
-    if (body_ended()) co_return true;
     if (!continued_) co_return false;  // it may come or not
     std::uint64_t dropped = 0;
     while (dropped <= site_.options.drain && !site_.draining) {
@@ -502,6 +503,16 @@ task<done> connection::write_file_behind_interim(int file, std::uint64_t offset,
     co_return co_await write_some_file(file, offset, length);
 }
 
+task<done> connection::finish_behind_interim(std::span<field const> trailer) {
+    co_await let_interim_end();
+    co_return co_await finish(trailer);
+}
+
+task<done> connection::finish_tunnel() {
+    co_await end_sending();
+    co_return done{};
+}
+
 task<done> connection::inform(response_text* hints) {
     RONDO_ASSERT(is_interim(hints->status()), "what comes before an answer is 1xx");
     if (head_sent_) co_return std::unexpected{misused("the head was sent before")};
@@ -551,13 +562,10 @@ task<done> connection::flush() {
 }
 
 task<done> connection::finish(std::span<field const> trailer) {
-    if (tunnel_) {
-        co_await end_sending();
-        co_return done{};
-    }
-    if (informing_) co_await let_interim_end();
+    if (tunnel_) return finish_tunnel();
+    if (informing_) return finish_behind_interim(trailer);
     buffer* const head = seal(framing::chunked);
-    co_return co_await end_body(head, trailer);
+    return end_body(head, trailer);
 }
 
 // What is there to be read may be a body, or the next request: then the end shows behind it only,

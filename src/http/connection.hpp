@@ -95,6 +95,8 @@ class connection final : public channel {
     task<void> let_interim_end();
     task<done> write_behind_interim(std::string_view piece);
     task<done> write_file_behind_interim(int file, std::uint64_t offset, std::uint64_t length);
+    task<done> finish_behind_interim(std::span<field const> trailer);
+    task<done> finish_tunnel();
     bool is_followed() const noexcept;
     // The head, complete, if it was not sent.
     buffer* seal(http::framing otherwise);

@@ -306,7 +306,8 @@ task<outcome> proxy::download(exchange* x, call* from, attempt* a) {
         if ((*piece)->empty()) break;
         auto const sent = co_await x->write(**piece);
         if (!sent) co_return sent;
-        piece = co_await from->read();
+        piece = from->try_read();
+        if (!piece) piece = co_await from->read();
     }
     http::fields const trailer = from->trailers();
     co_return co_await x->finish(std::span{trailer.begin(), trailer.end()});
