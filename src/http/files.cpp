@@ -104,7 +104,7 @@ void describe(exchange& x, file_answer const& a, file_facts const& f, std::strin
     auto const modified = std::min<std::time_t>(f.modified_s, std::time(nullptr));
     head.add("last-modified", detail::http_date{modified}.text());
     head.add("vary", "Accept-Encoding");
-    if (a.status == 304) return;
+    if (a.status == 304 || a.status == 412) return;  // nothing of the file is there
     head.add("accept-ranges", "bytes");
     if (a.status == 416) {
         head.add("content-range", "bytes */" + std::to_string(f.size));

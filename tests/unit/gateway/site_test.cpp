@@ -160,6 +160,17 @@ TEST_F(Site, SendsWhatIsCompressedToWhoTakesIt) {
     EXPECT_EQ(body_of(r.ask("/a.txt", "Accept-Encoding: gzip\r\n")), "0123456789");
 }
 
+// The answer has nothing that could be decompressed.
+TEST_F(Site, DescribesNoFileThatAConditionKeepsBack) {
+    running r{config(), scratch.path()};
+    std::string const kept = r.ask("/app.js", "Accept-Encoding: gzip\r\nIf-Match: \"other\"\r\n");
+    EXPECT_EQ(status_of(kept), "412");
+    EXPECT_EQ(field_of(kept, "content-encoding"), "");
+    EXPECT_EQ(field_of(kept, "content-type"), "");
+    EXPECT_EQ(field_of(kept, "content-length"), "0");
+    EXPECT_EQ(field_of(kept, "vary"), "Accept-Encoding");
+}
+
 TEST_F(Site, DoesNotSendACompressedFileThatIsOlder) {
     auto const now = fs::last_write_time(root() / "app.js");
     fs::last_write_time(root() / "app.js.gz", now - std::chrono::seconds{5});
