@@ -82,6 +82,12 @@ buffer* upstream::seal() {
     return &request_.seal();
 }
 
+// Who looks for the end of a head speaks of the first line as of that of a request.
+failure upstream::refused_by(head_error e) const noexcept {
+    bool const of_request = e == head_error::bad_method || e == head_error::target_too_long;
+    return from(failure_kind::malformed, reason_of(of_request ? head_error::bad_start_line : e));
+}
+
 // RFC 9110, 9.2.2: what is not idempotent is repeated only if it was certainly not applied: no byte
 // of it has left. Otherwise nothing may have come back, over a connection that the upstream may
 // have closed while it was idle.

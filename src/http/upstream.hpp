@@ -55,9 +55,7 @@ class upstream final : public channel {
   private:
     buffer* seal();
     task<std::expected<void, failure>> read_one_head();
-    failure refused_by(head_error e) const noexcept {
-        return from(failure_kind::malformed, reason_of(e));
-    }
+    failure refused_by(head_error e) const noexcept;
     failure with_retry(failure f) const noexcept;
     void renew_patience() noexcept;
 

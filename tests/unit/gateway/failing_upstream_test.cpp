@@ -332,6 +332,27 @@ TEST(Proxy, RefusesAHostileHead) {
     }
 }
 
+// It has neither a method nor a target.
+TEST(Proxy, SpeaksOfTheFirstLineOfAnAnswerThatIsNone) {
+    for (std::string const answer : {"hello\n", "\x15\x03\x01", "\r\nHTTP/1.1 200 OK\r\n\r\n"}) {
+        scripted_server up{[&](wire& w) {
+            w.read_head();
+            w.send(answer);
+        }};
+        running r{forwarding_to(quoted(up))};
+        std::string const said = r.ask("/");
+        EXPECT_EQ(status_of(said), "502");
+        EXPECT_TRUE(body_of(said).contains("the first line is malformed")) << said;
+    }
+    std::string const long_line = "HTTP/1.1 200 " + std::string(9000, 'a') + "\r\n\r\n";
+    scripted_server up{[&](wire& w) {
+        w.read_head();
+        w.send(long_line);
+    }};
+    running r{forwarding_to(quoted(up))};
+    EXPECT_TRUE(body_of(r.ask("/")).contains("the first line is malformed"));
+}
+
 TEST(Proxy, CutsAnAnswerThatBreaksOff) {
     for (std::string const part :
          {"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc",
