@@ -112,8 +112,19 @@ ip::address walk_back(fields const& all, std::string_view name, ip::address last
     return last;
 }
 
+// As to_string() does it, which goes through printf: for each request.
+std::string name_of_v4(ip::address_v4 const& a) {
+    std::array<char, 16> text;
+    char* out = text.data();
+    for (unsigned const byte : a.to_bytes()) {
+        if (out != text.data()) *out++ = '.';
+        out = std::to_chars(out, text.data() + text.size(), byte).ptr;
+    }
+    return {text.data(), out};
+}
+
 std::string address_name(ip::address const& a) {
-    if (a.is_v4()) return a.to_string();
+    if (a.is_v4()) return name_of_v4(a.to_v4());
     return detail::owner_of(a).to_string() + "/64";
 }
 

@@ -41,6 +41,15 @@ TEST_F(Tenants, AHeaderIsBelievedFromTrustedPeersOnly) {
     EXPECT_EQ(who("11.0.0.1", {{"X-Tenant", "acme"}}), "11.0.0.1");
 }
 
+TEST_F(Tenants, AnAddressIsNamedAsItIsWritten) {
+    key({"address"});
+    for (std::string_view const peer :
+         {"0.0.0.0", "255.255.255.255", "10.0.200.1", "1.20.255.99", "100.9.10.0"}) {
+        EXPECT_EQ(who(peer), peer);
+    }
+    EXPECT_EQ(who("::ffff:1.2.3.4"), "1.2.3.4");
+}
+
 // As of a proxy that adds its own to that of the client.
 TEST_F(Tenants, AHeaderWithTwoValuesIsNotBelieved) {
     key({"header:x-tenant", "address"});
