@@ -8,7 +8,8 @@
 //                 its turn in a fixed time: 1 is fair, 1/8 is one that has it all.
 // cancel_storm    a million waits in line for a permit that never comes, stopped from another
 //                 thread; per wait, from its beginning to its end
-// size            bytes of a wait: the operation, and what it is awaited with in a task
+// size            bytes of a wait: what is called, and what it becomes when a task awaits it, into
+//                 which its operation moves
 // frame           bytes of the frame of a task that does nothing, and of one that waits once; only
 //                 where the compiler says
 #include <array>

@@ -89,9 +89,7 @@ class sleep_awaiter {
   public:
     template <class... Task>
     sleep_awaiter(time_limit end, stop_token token, Task&... task) noexcept
-        : bounds_(token), wait_(op_, task..., bounds_) {
-        bounds_.limit = end;
-    }
+        : wait_(op_, task..., wait_bounds{end, token}) {}
 
     bool await_ready() const noexcept { return false; }
     template <class Promise>
@@ -106,8 +104,7 @@ class sleep_awaiter {
 
   private:
     sleep_op op_;
-    wait_bounds bounds_;
-    Wait<sleep_op, wait_bounds> wait_;
+    Wait<sleep_op&, wait_bounds> wait_;
 };
 
 // A sleep that only the environment can cut short: it has no result.

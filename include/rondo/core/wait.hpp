@@ -77,17 +77,22 @@ template <class Op>
 class [[nodiscard("a wait does nothing until it is awaited")]] wait {
   public:
     wait(Op op) noexcept : op_(std::move(op)) { static_assert(wait_operation<Op>); }
+    // (In place: an operation that carries a value of somebody's moves it once less.)
+    template <class... Args>
+    explicit wait(std::in_place_t, Args&&... args) noexcept : op_(std::forward<Args>(args)...) {
+        static_assert(wait_operation<Op>);
+    }
 
     detail::task_wait<Op, detail::no_bounds> rondo_await(detail::promise_base& task) && noexcept {
-        return {op_, task, detail::no_bounds{}};
+        return {std::move(op_), task, detail::no_bounds{}};
     }
     // In a task that does nothing else (as_task.hpp).
     detail::task_wait<Op, detail::no_bounds, detail::alone::yes> rondo_await_alone(
         detail::promise_base& task) && noexcept {
-        return {op_, task, detail::no_bounds{}};
+        return {std::move(op_), task, detail::no_bounds{}};
     }
     detail::foreign_wait<Op, detail::no_bounds> operator co_await() && noexcept {
-        return {op_, detail::no_bounds{}};
+        return {std::move(op_), detail::no_bounds{}};
     }
     template <detail::token_for<Op, detail::no_bounds> Token>
     auto operator()(Token&& token) && {
@@ -104,15 +109,22 @@ class [[nodiscard("a wait does nothing until it is awaited")]] bounded_wait {
     bounded_wait(Op op, wait_bounds bounds) noexcept : op_(std::move(op)), bounds_(bounds) {
         static_assert(wait_operation<Op>);
     }
+    template <class... Args>
+    bounded_wait(wait_bounds bounds, std::in_place_t, Args&&... args) noexcept
+        : op_(std::forward<Args>(args)...), bounds_(bounds) {
+        static_assert(wait_operation<Op>);
+    }
 
     detail::task_wait<Op, wait_bounds> rondo_await(detail::promise_base& task) && noexcept {
-        return {op_, task, bounds_};
+        return {std::move(op_), task, bounds_};
     }
     detail::task_wait<Op, wait_bounds, detail::alone::yes> rondo_await_alone(
         detail::promise_base& task) && noexcept {
-        return {op_, task, bounds_};
+        return {std::move(op_), task, bounds_};
     }
-    detail::foreign_wait<Op, wait_bounds> operator co_await() && noexcept { return {op_, bounds_}; }
+    detail::foreign_wait<Op, wait_bounds> operator co_await() && noexcept {
+        return {std::move(op_), bounds_};
+    }
     template <detail::token_for<Op, wait_bounds> Token>
     auto operator()(Token&& token) && {
         return rondo_initiate(std::move(op_), bounds_, std::forward<Token>(token));

@@ -32,13 +32,15 @@ class [[nodiscard("dropping the last sender closes the channel")]] sender
 
     // Sends when there is room. A send that fails gives the value back; one that is stopped by the
     // environment destroys it with the task.
-    wait<send_op> send(T value) const noexcept { return sending(value); }
-    bounded_wait<send_op> send(T value, stop_token t) const noexcept { return {sending(value), t}; }
+    wait<send_op> send(T value) const noexcept {
+        return wait<send_op>{std::in_place, this->channel(), std::move(value)};
+    }
+    bounded_wait<send_op> send(T value, stop_token t) const noexcept { return sending(value, t); }
     bounded_wait<send_op> send_until(T value, time_point d, stop_token t = {}) const noexcept {
-        return {sending(value), {d, t}};
+        return sending(value, {d, t});
     }
     bounded_wait<send_op> send_for(T value, clock::duration d, stop_token t = {}) const noexcept {
-        return {sending(value), {d, t}};
+        return sending(value, {d, t});
     }
     sent blocking_send(T value) const { return blocking_wait(sending(value)); }
     sent blocking_send(T value, stop_token t) const { return blocking_wait(sending(value), t); }
@@ -138,6 +140,9 @@ class [[nodiscard("dropping the last sender closes the channel")]] sender
 
   private:
     send_op sending(T& value) const noexcept { return {this->channel(), std::move(value)}; }
+    bounded_wait<send_op> sending(T& value, wait_bounds bounds) const noexcept {
+        return {bounds, std::in_place, this->channel(), std::move(value)};
+    }
     reserve_op reserving() const noexcept { return {this->channel(), 1}; }
     reserve_many_op reserving(std::size_t n) const noexcept { return {this->channel(), n}; }
     reserve_owned_op reserving_owned() const noexcept { return {this->channel(), *this}; }

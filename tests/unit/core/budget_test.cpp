@@ -126,9 +126,9 @@ TEST(Budget, AWaitThatSuspendedStartsANewTurn) {
     }(p, taken));
     loop.run_ready();
     EXPECT_EQ(taken, turn_budget / 2);
-    p.release(turn_budget);
+    p.release(2 * turn_budget);
     loop.step();
-    EXPECT_EQ(taken, turn_budget / 2 + turn_budget);
+    EXPECT_EQ(taken, turn_budget / 2 + turn_budget) << "the one that it waited for is of this turn";
     t.request_stop();
     loop.run_ready();
 }

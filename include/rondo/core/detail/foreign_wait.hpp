@@ -2,17 +2,19 @@
 #pragma once
 
 #include <coroutine>
+#include <utility>
 
 #include "rondo/core/detail/foreign.hpp"
 #include "rondo/core/detail/wait_bounds.hpp"
 
 namespace rondo::detail {
 
-template <class Op, class Bounds>
+// Held as in task_wait.
+template <class Held, class Bounds>
 class foreign_wait final : job {
   public:
-    foreign_wait(Op& op, Bounds const& bounds) noexcept
-        : job(&resume), op_(op), hooks_(op, bounds) {}
+    foreign_wait(Held&& op, Bounds const& bounds) noexcept
+        : job(&resume), op_(std::forward<Held>(op)), bounds_(bounds), hooks_(op_, bounds_) {}
     ~foreign_wait() {
         if (entered_) abandon();
     }
@@ -48,7 +50,8 @@ class foreign_wait final : job {
         if (!op_.leave() && op_.state() == wait_state::granted) op_.hand_on();
     }
 
-    Op& op_;
+    Held op_;
+    [[no_unique_address]] Bounds bounds_;
     std::coroutine_handle<> coroutine_;
     executor* place_ = nullptr;
     bool entered_ = false;

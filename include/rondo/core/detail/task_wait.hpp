@@ -4,7 +4,10 @@
 #include <coroutine>
 #include <cstdint>
 #include <memory>
+#include <type_traits>
+#include <utility>
 
+#include "rondo/core/assert.hpp"
 #include "rondo/core/detail/promise.hpp"
 #include "rondo/core/detail/wait_bounds.hpp"
 
@@ -34,18 +37,28 @@ waker waker_of(flow& f) noexcept {
 // Whether a wait is all there is to its task, and so asks before it completes.
 enum class alone : bool { no, yes };
 
-template <class Op, class Bounds, alone Alone = alone::no>
+// Held is the operation, or a reference to one that lives elsewhere. (In the awaiter it has a place
+// in the frame that the coroutine knows: what is granted at once is then used without reading where
+// it is.)
+template <class Held, class Bounds, alone Alone = alone::no>
 class task_wait final : resumption {
+    using Op = std::remove_reference_t<Held>;
+
   public:
-    task_wait(Op& op, promise_base& task, Bounds const& bounds) noexcept
-        : op_(op), task_(task), bounds_(bounds) {}
+    task_wait(Held&& op, promise_base& task, Bounds const& bounds) noexcept
+        : op_(std::forward<Held>(op)), task_(task), bounds_(bounds) {}
     ~task_wait() {
         if (phase_ == phase::entered) abandon();
     }
     task_wait(task_wait const&) = delete;
     task_wait& operator=(task_wait const&) = delete;
 
-    bool await_ready() noexcept { return !turn().exhausted() && ready() && may_take(); }
+    bool await_ready() noexcept {
+        flow& now = turn();
+        if (now.exhausted() || !ready()) return false;
+        now.spend();
+        return may_take();
+    }
 
     std::coroutine_handle<> await_suspend(std::coroutine_handle<>) noexcept {
         if (phase_ == phase::refused) return task_.unwind();
@@ -57,7 +70,8 @@ class task_wait final : resumption {
     }
 
     auto await_resume() {
-        turn().spend();
+        // So the compiler knows, too, that there is nothing to abandon.
+        RONDO_ASSERT(phase_ != phase::entered, "a wait is decided before its task goes on");
         return result_of<Bounds>(op_);
     }
 
@@ -71,6 +85,7 @@ class task_wait final : resumption {
         // It has only given way: nothing is complete that could beat a stop.
         if (stop_of_environment().stop_requested()) return task_.unwind();
         if (!ready()) return begin();
+        turn().spend();
         return may_take() ? task_.handle() : task_.unwind();
     }
 
@@ -101,6 +116,7 @@ class task_wait final : resumption {
         phase_ = phase::decided;
         if (op_.state() == wait_state::stopped) return task_.unwind();
         if (has_result() && !may_take()) return task_.unwind();
+        turn().spend();
         return task_.handle();
     }
 
@@ -146,9 +162,9 @@ class task_wait final : resumption {
         [[no_unique_address]] hooks_of<Bounds> hooks;
     };
 
-    Op& op_;
+    Held op_;
     promise_base& task_;
-    [[no_unique_address]] kept_bounds<Bounds> bounds_;
+    [[no_unique_address]] Bounds bounds_;
     phase phase_ = phase::fresh;
     // Only while phase_ is `entered`: most waits are ready, and the two atomic operations of a lock
     // that is free would wait for all that was written before them.

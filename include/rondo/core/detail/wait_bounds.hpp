@@ -37,6 +37,7 @@ class time_limit {
 // What a caller sets to a wait.
 struct wait_bounds {
     wait_bounds(stop_token asks) noexcept : token(asks) {}
+    wait_bounds(time_limit end, stop_token asks) noexcept : limit(end), token(asks) {}
     wait_bounds(time_point deadline, stop_token asks = {}) noexcept
         : limit(deadline), token(asks) {}
     wait_bounds(clock::duration patience, stop_token asks = {}) noexcept
@@ -105,10 +106,6 @@ class deadline_withdrawal : timer {
 
 // A wait that only its environment can end.
 struct no_bounds {};
-
-// Bounds as a wait refers to them.
-template <class Bounds>
-using kept_bounds = std::conditional_t<std::is_same_v<Bounds, no_bounds>, no_bounds, Bounds const&>;
 
 // The token at which the environment may stop a wait with these bounds: not the one in them.
 inline stop_token token_beside(no_bounds, stop_token environment) noexcept { return environment; }

@@ -13,13 +13,13 @@ class [[nodiscard("a wait does nothing until it is awaited")]] lent_wait {
   public:
     explicit lent_wait(Op& op) noexcept : op_(op) { static_assert(wait_operation<Op>); }
 
-    task_wait<Op, no_bounds> rondo_await(promise_base& task) const noexcept {
+    task_wait<Op&, no_bounds> rondo_await(promise_base& task) const noexcept {
         return {op_, task, no_bounds{}};
     }
-    task_wait<Op, no_bounds, alone::yes> rondo_await_alone(promise_base& task) const noexcept {
+    task_wait<Op&, no_bounds, alone::yes> rondo_await_alone(promise_base& task) const noexcept {
         return {op_, task, no_bounds{}};
     }
-    foreign_wait<Op, no_bounds> operator co_await() const noexcept { return {op_, no_bounds{}}; }
+    foreign_wait<Op&, no_bounds> operator co_await() const noexcept { return {op_, no_bounds{}}; }
 
   private:
     Op& op_;
@@ -32,13 +32,13 @@ class [[nodiscard("a wait does nothing until it is awaited")]] lent_bounded_wait
         static_assert(wait_operation<Op>);
     }
 
-    task_wait<Op, wait_bounds> rondo_await(promise_base& task) && noexcept {
+    task_wait<Op&, wait_bounds> rondo_await(promise_base& task) && noexcept {
         return {op_, task, bounds_};
     }
-    task_wait<Op, wait_bounds, alone::yes> rondo_await_alone(promise_base& task) && noexcept {
+    task_wait<Op&, wait_bounds, alone::yes> rondo_await_alone(promise_base& task) && noexcept {
         return {op_, task, bounds_};
     }
-    foreign_wait<Op, wait_bounds> operator co_await() && noexcept { return {op_, bounds_}; }
+    foreign_wait<Op&, wait_bounds> operator co_await() && noexcept { return {op_, bounds_}; }
 
   private:
     Op& op_;
