@@ -11,6 +11,7 @@ namespace {
 // Rank, from one, of quantile q. The product is nudged down by its rounding error before it is
 // rounded up, or else 0.07 of 100 samples (7.000000000000001) would be the eighth.
 std::uint64_t rank_of(double q, std::uint64_t count) noexcept {
+    if (q >= 1.0) return count;  // from 2^52 samples on, nudging it down would miss it
     double const product = q * static_cast<double>(count);
     double const rank = std::ceil(product - product * std::numeric_limits<double>::epsilon());
     if (rank < 1.0) {

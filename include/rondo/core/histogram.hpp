@@ -66,7 +66,8 @@ class histogram {
     [[nodiscard]] double mean() const noexcept;
 
     // The value at rank ceil(q * count()), counted from one, q in [0, 1]: quantile(0) is min() and
-    // quantile(1) is max(), exactly. Ranks are exact up to 2^52 samples.
+    // quantile(1) is max(), exactly. The rank is exact for a q of up to three decimals and up to
+    // 2^40 samples; a finer q, or more samples, may miss it by one, or by 2^-51 of itself.
     [[nodiscard]] std::uint64_t quantile(double q) const noexcept;
 
     // The same for nanoseconds; values beyond nanoseconds::max() give nanoseconds::max().

@@ -124,6 +124,31 @@ TEST(Histogram, RanksAreNotOffByTheRoundingOfTheProduct) {
     EXPECT_EQ(h.quantile(0.011), 2U);  // rounds up to the next rank
 }
 
+TEST(Histogram, TheLastRankIsTheMaximumHoweverManySamples) {
+    for (std::uint64_t const others : {std::uint64_t{1} << 52U, std::uint64_t{1} << 63U}) {
+        histogram h;
+        h.record_n(1, others);
+        h.record(1'000'000);
+        EXPECT_EQ(h.quantile(1.0), 1'000'000U);
+        EXPECT_EQ(h.quantile(0.0), 1U);
+    }
+}
+
+// Of the values 1, 2 and 3, all samples at the rank itself are twos.
+TEST(Histogram, RanksOfThreeDecimalsAreExactUpToTwoToThe40Samples) {
+    constexpr std::uint64_t samples = std::uint64_t{1} << 40U;
+    for (std::uint64_t const count : {samples, samples - 1, samples - 7}) {
+        for (std::uint64_t thousandths = 1; thousandths < 1000; ++thousandths) {
+            std::uint64_t const rank = (thousandths * count + 999) / 1000;
+            histogram h;
+            h.record_n(1, rank - 1);
+            h.record(2);
+            h.record_n(3, count - rank);
+            ASSERT_EQ(h.quantile(static_cast<double>(thousandths) / 1000), 2U) << thousandths;
+        }
+    }
+}
+
 TEST(Histogram, QuantilesOfRandomSamplesAreWithinTheError) {
     std::mt19937_64 random(seed_from_environment());
     for (int round = 0; round < 50; ++round) {
