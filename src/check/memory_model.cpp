@@ -22,6 +22,8 @@
 //                outcome of 2+2W). The standard allows the first for relaxed operations, the second
 //                for anything but seq_cst; to produce them, stores would have to be promised or
 //                inserted into the past, and clocks could no longer be compared on the way.
+//                Those whose S contradicts it: since C++20 happens-before need not agree with S
+//                where it leads through operations that are not seq_cst (Z6.U).
 
 #include "execution.hpp"
 

@@ -2,8 +2,8 @@
 //
 // Guarantee      inside an execution a load may return any value that the memory model allows, not
 //                only the newest; the search covers each of them in some execution. docs/check.md
-//                describes the model. Its limits: modification order follows execution order, and
-//                no load reads a store that is executed after it.
+//                describes the model. Its limits: modification order and the total order of seq_cst
+//                follow execution order, and no load reads a store that is executed after it.
 // Errors         using the object after its destruction, or in a thread that does not see its
 //                construction, ends the execution with a report. So does destroying it while
 //                another thread's access is not ordered before the destruction.

@@ -397,7 +397,7 @@ TEST(Litmus, SpuriousReturnForbidsOlderValuesOfTheWordToo) {
     EXPECT_EQ(seen, (outcomes{"-", "1", "2"}));
 }
 
-// The two limits of the model, so that a change to either is noticed.
+// The limits of the model, so that a change to any of them is noticed.
 
 TEST(LitmusLimits, LoadBufferingIsNotProduced) {
     auto const seen = all_outcomes([] {
@@ -435,6 +435,33 @@ TEST(LitmusLimits, TwoPlusTwoWritesFollowExecutionOrder) {
         return pair(x.load(order::relaxed), y.load(order::relaxed));
     });
     EXPECT_EQ(seen, (outcomes{"12", "21", "22"}));
+}
+
+// Z6.U of Lahav et al. (Repairing Sequential Consistency in C/C++11, PLDI 2017): since C++20 the
+// fetch_add() need not come after x.store() in S, as what is between them is no seq_cst operation.
+TEST(LitmusLimits, SeqCstOperationsFollowExecutionOrder) {
+    auto const seen = all_outcomes([] {
+        check::atomic<int> x{0};
+        check::atomic<int> y{0};
+        int added_to = -1;
+        int then = -1;
+        int found = -1;
+        check::thread publishes([&] {
+            x.store(1);
+            y.store(1, order::release);
+        });
+        check::thread adds([&] {
+            added_to = y.fetch_add(1);
+            then = y.load(order::relaxed);
+        });
+        y.store(3);
+        found = x.load();
+        publishes.join();
+        adds.join();
+        return pair(added_to, then) + std::to_string(found);
+    });
+    EXPECT_TRUE(seen.contains("131"));
+    EXPECT_FALSE(seen.contains("130"));  // the standard allows it
 }
 
 }  // namespace
