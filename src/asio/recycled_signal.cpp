@@ -36,9 +36,9 @@ void recycled_signal::open() {
 
 void recycled_signal::close() noexcept {
     if (!signal_) return;
-    // Takes the place of what is there, in its memory. A slot that was never used allocates for it,
-    // which is what the next user would do.
-    signal_->slot().emplace<nothing>();
+    // Takes the place of what is there, in its memory. A slot that was not used has none, and is
+    // left alone: this must not allocate, as the operation has ended and nobody is left to tell.
+    if (auto slot = signal_->slot(); slot.has_handler()) slot.emplace<nothing>();
     cache& signals = here();
     if (signals.size < signals.free.size()) {
         signals.free[signals.size++] = std::move(signal_);

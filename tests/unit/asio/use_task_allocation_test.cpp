@@ -8,10 +8,13 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
+#include <boost/system/error_code.hpp>
 #include <cstddef>
+#include <functional>
 #include <new>
 #include <thread>
 #include <utility>
@@ -28,6 +31,7 @@
 
 // Where Asio gets what it recycles.
 extern "C" void* aligned_alloc(std::size_t alignment, std::size_t size) {
+    if (std::exchange(rondo::test::next_allocation_fails, false)) return nullptr;
     rondo::test::allocations.fetch_add(1, std::memory_order_relaxed);
     return memalign(alignment, size);
 }
@@ -40,6 +44,7 @@ namespace {
 namespace net = boost::asio;
 
 using asio::use_task;
+using boost::system::error_code;
 using net::ip::tcp;
 
 constexpr std::size_t first_rounds = 100;  // until all is there that is recycled
@@ -198,6 +203,49 @@ TEST_F(UseTaskWithoutMemory, ThrowsInsteadOfWaitingForWhatWasNotStarted) {
     loop.run_ready();
     ASSERT_TRUE(handle.ended());
     EXPECT_THROW((void)handle.blocking_join(), std::bad_alloc);
+}
+
+// Never asks whether it is to be cancelled.
+class deaf {
+  public:
+    explicit deaf(net::io_context& io) : io_(io) {}
+
+    struct initiation {
+        using executor_type = net::io_context::executor_type;
+        executor_type get_executor() const noexcept { return to->io_.get_executor(); }
+        void operator()(auto handler) const { to->handler_ = std::move(handler); }
+        deaf* to;
+    };
+    template <class Token>
+    auto async_ask(Token&& token) {
+        return net::async_initiate<Token, void(error_code)>(initiation{this}, token);
+    }
+    void answer() { std::exchange(handler_, nullptr)({}); }
+
+  private:
+    net::io_context& io_;
+    std::move_only_function<void(error_code)> handler_;
+};
+
+task<bool> ask(deaf& d) { co_return (co_await d.async_ask(use_task)).has_value(); }
+
+TEST_F(UseTaskWithoutMemory, EndsAnOperationThatDidNotUseItsSlot) {
+    deaf d{io};
+    auto handle = spawn(loop, ask(d));
+    loop.run_ready();
+    // In a new thread no slot has memory from an earlier use.
+    std::thread{[this, &d] {
+        run_io();
+        net::post(io, [&d] {
+            test::next_allocation_fails = true;
+            d.answer();
+            test::next_allocation_fails = false;
+        });
+        run_io();
+    }}.join();
+    loop.run_ready();
+    ASSERT_TRUE(handle.ended());
+    EXPECT_TRUE(handle.blocking_join().value());
 }
 
 #endif
