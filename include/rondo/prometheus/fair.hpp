@@ -44,6 +44,8 @@ template <std::integral Key>
 std::string label_of(Key key) {
     return std::to_string(key);
 }
+template <class A, class B>
+std::string label_of(std::pair<A, B> const& key);  // a part of a tuple may be one
 template <class... Parts>
 std::string label_of(std::tuple<Parts...> const& key) {
     std::string all;

@@ -131,6 +131,20 @@ TEST(PrometheusFair, EmptyPartsOfAKeyAreShown) {
     EXPECT_TRUE(has_line(page, "rondo_fair_tenant_served_cost{tenant=\"x/\"} 1")) << page;
 }
 
+TEST(PrometheusFair, PartsOfAKeyMayHaveParts) {
+    using place = std::pair<int, std::string>;
+    fair::scheduler<int, std::tuple<place, std::string>> routes;
+    ASSERT_TRUE(routes.enqueue({{1, "a"}, "x"}, 0));
+    ASSERT_TRUE(routes.try_dequeue());
+    std::string const of_routes = text({report(routes)});
+    EXPECT_TRUE(has_line(of_routes, "rondo_fair_tenant_served_cost{tenant=\"1/a/x\"} 1"));
+    fair::scheduler<int, std::pair<place, std::tuple<int, place>>> nested;
+    ASSERT_TRUE(nested.enqueue({{1, "a"}, {2, {3, "b"}}}, 0));
+    ASSERT_TRUE(nested.try_dequeue());
+    std::string const of_nested = text({report(nested)});
+    EXPECT_TRUE(has_line(of_nested, "rondo_fair_tenant_served_cost{tenant=\"1/a/2/3/b\"} 1"));
+}
+
 TEST(PrometheusFair, TenantsThatLookAlikeAreCountedTogether) {
     fair::scheduler<int, std::pair<std::string, std::string>> q;
     ASSERT_TRUE(q.enqueue({"a/b", "c"}, 0, {.cost = 2}));
