@@ -307,6 +307,27 @@ TEST(FairShares, AWeightStaysIfTheFunctionThatGivesTheUsualOneThrows) {
     EXPECT_NEAR(static_cast<double>(serve(q, 400)[1]), 300, 4);
 }
 
+TEST(FairShares, AFunctionThatSetsWeightsIsAskedOnceMoreAtMost) {
+    queue* at = nullptr;
+    int asked = 0;
+    auto c = ample(1);
+    c.entitlement_of = [&](std::uint64_t tenant) -> entitlement {
+        if (++asked > 100) throw std::runtime_error{"asked without end"};
+        if (tenant == 1) at->set_weight(1, 3);
+        at->set_weight(9, static_cast<std::uint32_t>(asked));
+        return {};
+    };
+    queue q{std::move(c)};
+    at = &q;
+    ASSERT_TRUE(q.enqueue(1, 0));
+    EXPECT_EQ(asked, 2);  // it was another weight by then
+    ASSERT_TRUE(q.enqueue(2, 0));
+    EXPECT_EQ(asked, 3);  // only that of another tenant was
+    fill(q, 1, 1'000);
+    fill(q, 2, 1'000);
+    EXPECT_NEAR(static_cast<double>(serve(q, 400)[1]), 300, 4);
+}
+
 // --- tenants that game the rules -------------------------------------------------------------
 
 // How much of 2000 deliveries tenant 2 has, that does `trick` before each, beside tenant 1 that has

@@ -30,14 +30,19 @@ class entitlements {
     }
 
     // Calls the user's function, if it comes to that; throws what it throws, and
-    // std::invalid_argument when what it says cannot be. `weights_set`: some were, by set_weight().
-    entitlement of(Key const& key, bool weights_set = true) const {
-        entitlement e = configured(key);
-        if (!e.when_full) e.when_full = otherwise_.when_full;
-        if (weights_set) e.weight = weight_set(key).value_or(e.weight);
+    // std::invalid_argument when what it says cannot be.
+    entitlement of(Key const& key) const {
+        entitlement e = usual(key);
+        e.weight = weight_set(key).value_or(e.weight);
         return e;
     }
-    // The same without what was set.
+    // The same without the weight that was set.
+    entitlement usual(Key const& key) const {
+        entitlement e = configured(key);
+        if (!e.when_full) e.when_full = otherwise_.when_full;
+        return e;
+    }
+    // As it was given: it may leave open what to do when full.
     entitlement configured(Key const& key) const {
         if (!known_.empty()) {
             auto const known = known_.find(key);

@@ -1,12 +1,14 @@
 // roster.hpp: the tenants that are remembered, by key, and what they are entitled to.
 //
 // A tenant is made without the lock of whoever owns the roster, as that allocates and asks the
-// user; then it is added under the lock, unless another was faster or a weight has changed since.
+// user; then it is added under the lock, unless another was faster, or it is entitled to something
+// else by then. (What has become of others is no matter: the user's function may set weights.)
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "rondo/fair/detail/entitlements.hpp"
@@ -32,6 +34,7 @@ class roster {
         known of_;                 // what it is to be made of
         known before_;             // what it was: that goes without the lock
         std::size_t changes_ = 0;  // as of then
+        std::optional<std::uint32_t> weight_set_;
         bool added_ = false;
     };
 
@@ -42,7 +45,7 @@ class roster {
     // Null: one has to be made first.
     node* find_or_add(Key const& key, std::size_t hash, newcomer& fresh) noexcept {
         if (node* const there = tenants_.find(key, hash)) return there;
-        if (fresh.node_ == nullptr || fresh.changes_ != changes_) {
+        if (fresh.node_ == nullptr || !still_holds(key, fresh)) {
             fresh.changes_ = changes_;
             fresh.before_ = std::exchange(fresh.of_, entitled_);
             return nullptr;
@@ -74,10 +77,18 @@ class roster {
     // Throws when there is no memory, and what the user's function throws.
     static void make(Key const& key, std::size_t hash, newcomer& fresh) {
         fresh.before_.reset();
-        fresh.node_ = std::make_unique<node>(key, hash, fresh.of_->of(key, fresh.changes_ != 0));
+        entitlement e = fresh.of_->usual(key);
+        fresh.weight_set_ = fresh.changes_ != 0 ? fresh.of_->weight_set(key) : std::nullopt;
+        e.weight = fresh.weight_set_.value_or(e.weight);
+        fresh.node_ = std::make_unique<node>(key, hash, e);
     }
 
   private:
+    bool still_holds(Key const& key, newcomer const& fresh) const noexcept {
+        if (fresh.changes_ == changes_) return true;
+        return fresh.of_ == entitled_ && entitled_->weight_set(key) == fresh.weight_set_;
+    }
+
     tenant_map<Key> tenants_;
     known entitled_;
     std::size_t changes_ = 0;
