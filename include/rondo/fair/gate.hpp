@@ -106,11 +106,11 @@ class gate {
 
     // Other limits, weights and policies from now on. Nobody is dropped: more may be in flight, or
     // in line, than the new limits say, until enough have gone; until then nobody is let in, or
-    // lines up. Permits that passed by one atomic operation are no tenant's: a limit per tenant
-    // that is set later does not count them. Credit and debts stay; weights hold from the next
-    // quantum on. Throws as the constructor does, and then nothing has changed; and what
-    // entitlement_of throws when it is asked about those who are remembered: all of these keep what
-    // they were entitled to, and everything else is as the new terms say.
+    // lines up but in place of another. Permits that passed by one atomic operation are no
+    // tenant's: a limit per tenant that is set later does not count them. Credit and debts stay;
+    // weights hold from the next quantum on. Throws as the constructor does, and then nothing has
+    // changed; and what entitlement_of throws when it is asked about those who are remembered: all
+    // of these keep what they were entitled to, and everything else is as the new terms say.
     void reconfigure(gate_terms<Key> t) { shared_.reconfigure(std::move(t)); }
 
     // Refuses who comes; those in line are let in as before.

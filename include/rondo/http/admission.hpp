@@ -26,7 +26,7 @@
 //                503 full, draining and waited_too_long, all with Retry-After; 504 expired.
 // Gone           a client that closes its connection while it waits, or its side of it, leaves the
 //                line, and the connection ends.
-// Thread safety  everything but the destructor.
+// Thread safety  everything but the destructor; of reconfigure() one call at a time.
 // Lifetime       longer than the servers that use it.
 #pragma once
 
