@@ -59,6 +59,7 @@ world::world(options chosen)
 world::~world() {
     assert_own_thread();
     RONDO_ASSERT(places_.size() == 1, "the nodes of a sim::world go before it");
+    options_.after_turn = nullptr;
     home_.tasks.stop_all();
     outcome const end = run();
     if (end != outcome::finished) {
@@ -174,11 +175,9 @@ std::optional<outcome> world::proceed(horizon limit, std::uint64_t last_turn) no
 // either, no turn is taken; the wheel knows better afterwards.
 void world::take_turn(bool timers_may_be_due) noexcept {
     detail::place* const due = timers_may_be_due && timers_go_first() ? earliest_due() : nullptr;
-    if (due != nullptr) {
-        fire_one_of(*due);
-    } else if (!ready_.empty()) {
-        run_ready_job();
-    }
+    if (due == nullptr && ready_.empty()) return;
+    executor const& whose = due != nullptr ? fire_one_of(*due) : run_ready_job();
+    if (options_.after_turn) options_.after_turn(whose);
 }
 
 bool world::timers_go_first() noexcept {
@@ -213,14 +212,15 @@ detail::place* world::earliest_due() noexcept {
     return chosen;
 }
 
-void world::fire_one_of(detail::place& p) noexcept {
+executor const& world::fire_one_of(detail::place& p) noexcept {
     timer_node* due = p.wheel.pop_expired(now_);
     while (options_.order == schedule::random && schedule_.chance(0.5)) {
         p.wheel.insert(*due, due->deadline);  // I2
         due = p.wheel.pop_expired(now_);
     }
     note(ready_.size());
-    executor::scope const here{&p.runs};
+    executor& whose = p.runs;  // p goes if it crashes
+    executor::scope const here{&whose};
     in_turn_ = &p;
     {
         wake_scope const waking;
@@ -228,20 +228,23 @@ void world::fire_one_of(detail::place& p) noexcept {
         t.fire(t);
     }
     end_turn();
+    return whose;
 }
 
-void world::run_ready_job() noexcept {
+executor const& world::run_ready_job() noexcept {
     std::size_t const chosen =
         options_.order == schedule::fifo ? 0 : schedule_.below(ready_.size());
     note(chosen);
     std::swap(ready_[chosen], ready_.front());
     ready_job const next = ready_.front();
     ready_.pop_front();
-    executor::scope const here{&next.where->runs};
+    executor& whose = next.where->runs;
+    executor::scope const here{&whose};
     in_turn_ = next.where;
     next.what->run(*next.what);
     end_turn();
     now_ = later(options_.turn_time);
+    return whose;
 }
 
 void world::end_turn() noexcept {

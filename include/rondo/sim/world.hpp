@@ -37,6 +37,7 @@
 #include <deque>
 #include <exception>
 #include <expected>
+#include <functional>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -68,6 +69,10 @@ struct options {
     // One call of run(), run_until(), ... takes at most so many turns: a livelock, or timers
     // without end, then show as outcome::out_of_turns.
     std::uint64_t max_turns = 10'000'000;
+    // Called after each turn, between turns, with the executor whose turn it was: the world or a
+    // node. To look at what has to hold at every step; it changes nothing in the world and does not
+    // throw. Not called any more when the world is being destroyed.
+    std::function<void(executor const&)> after_turn{};
 };
 
 // How a run ended. "Tasks" are those spawned on the world; it cannot see foreign coroutines.
@@ -200,12 +205,12 @@ class world final : public executor, timer_service {
     bool timers_go_first() noexcept;
     std::optional<time_point> next_expiry() const noexcept;
     detail::place* earliest_due() noexcept;
-    void fire_one_of(detail::place& p) noexcept;
-    void run_ready_job() noexcept;
+    executor const& fire_one_of(detail::place& p) noexcept;
+    executor const& run_ready_job() noexcept;
     void end_turn() noexcept;
     void note(std::uint64_t chosen) noexcept;
 
-    options const options_;
+    options options_;
     void const* const thread_;
     random_source schedule_;
     random_source random_;
