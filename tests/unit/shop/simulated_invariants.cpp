@@ -59,22 +59,26 @@ void simulated_shop::expect_nothing(std::string what) {
     if (!what.empty()) violate(std::move(what));
 }
 
-void simulated_shop::check() {
+// What a member shows and writes changes in its own turns only.
+void simulated_shop::after_turn_of(executor const& whose) {
+    if (!result_.violation.empty()) return;
     for (auto& [id, m] : members_) {
-        if (!m->node.is_up()) continue;
-        if (m->shown.ring != nullptr) m->ring = m->shown.ring->counts();
-        if (m->shown.election != nullptr) m->election = m->shown.election->counts();
-        if (m->shown.traffic != nullptr) m->traffic = *m->shown.traffic;
+        if (&whose == &m->node) check(*m);
     }
-    check_ledger();
+}
+
+void simulated_shop::check(member& m) {
+    if (!m.node.is_up()) return;
+    if (m.shown.ring != nullptr) m.ring = m.shown.ring->counts();
+    if (m.shown.election != nullptr) m.election = m.shown.election->counts();
+    if (m.shown.traffic != nullptr) m.traffic = *m.shown.traffic;
     member& gateway = *members_[gateway_id];
+    if (m.id == gateway_id) check_ledger();
     bool const known = gateway.node.is_up() && gateway.changes_seen == gateway.changes();
-    for (auto& [id, m] : members_) {
-        if (is_screen(id) && known) check_journal(*m);
-    }
-    check_tokens();
-    check_leaders();
-    check_queues();
+    if (is_screen(m.id) && known) check_journal(m);
+    check_tokens(m);
+    check_leader(m);
+    check_queues(m);
 }
 
 // Read again only when something was written.
@@ -178,36 +182,36 @@ void simulated_shop::check_journal(member& m) {
     m.lines_done = done;
 }
 
-void simulated_shop::check_tokens() {
-    std::set<std::pair<std::string, cluster::generation>> held;
-    for (auto& [id, m] : members_) {
-        if (!m->node.is_up() || m->shown.ring == nullptr) continue;
-        for (cluster::token_view const& t : m->shown.ring->tokens()) {
-            bool const holds =
-                t.state == cluster::token_state::here || t.state == cluster::token_state::taken;
-            if (holds && !held.insert({t.name, t.place.gen}).second) {
-                violate("I4: two robots hold one generation of " + t.name);
-            }
-            cluster::token_place& last = m->places[t.name];
-            if (t.place < last) violate("I4: a robot goes back to an older token of " + t.name);
-            last = t.place;
+void simulated_shop::check_tokens(member& m) {
+    m.held.clear();
+    if (m.shown.ring == nullptr) return;
+    for (cluster::token_view const& t : m.shown.ring->tokens()) {
+        bool const holds =
+            t.state == cluster::token_state::here || t.state == cluster::token_state::taken;
+        if (holds) m.held.push_back({t.name, t.place.gen});
+        cluster::token_place& last = m.places[t.name];
+        if (t.place < last) violate("I4: a robot goes back to an older token of " + t.name);
+        last = t.place;
+    }
+    for (auto& [id, other] : members_) {
+        if (other.get() == &m || !other->node.is_up()) continue;
+        for (held_token const& t : m.held) {
+            if (std::ranges::find(other->held, t) == other->held.end()) continue;
+            violate("I4: two robots hold one generation of " + t.name);
         }
     }
 }
 
-void simulated_shop::check_leaders() {
-    for (auto& [id, m] : members_) {
-        if (!m->node.is_up()) continue;
-        if (m->shown.followed != nullptr) check_followed(id, *m->shown.followed);
-        if (m->shown.election == nullptr) continue;
-        cluster::leadership const now = m->shown.election->current();
-        if (!now.leader) continue;
-        check_followed(id, *now.leader);
-        if (!now.mine) continue;
-        cluster::member_run const run{id, m->node.starts()};
-        if (leaders_.try_emplace(*now.leader, run).first->second != run) {
-            violate("I5: an epoch has two leaders");
-        }
+void simulated_shop::check_leader(member const& m) {
+    if (m.shown.followed != nullptr) check_followed(m.id, *m.shown.followed);
+    if (m.shown.election == nullptr) return;
+    cluster::leadership const now = m.shown.election->current();
+    if (!now.leader) return;
+    check_followed(m.id, *now.leader);
+    if (!now.mine) return;
+    cluster::member_run const run{m.id, m.node.starts()};
+    if (leaders_.try_emplace(*now.leader, run).first->second != run) {
+        violate("I5: an epoch has two leaders");
     }
 }
 
@@ -217,14 +221,12 @@ void simulated_shop::check_followed(member_id id, cluster::epoch const& now) {
     followed_[id] = now;
 }
 
-void simulated_shop::check_queues() {
-    for (auto& [id, m] : members_) {
-        if (!m->node.is_up() || !m->shown.queues) continue;
-        for (queue_view const& q : m->shown.queues()) {
-            if (q.length <= q.bound) continue;
-            violate("I8: " + name_of(id) + " has " + std::to_string(q.length) + " " + q.name +
-                    ", the bound is " + std::to_string(q.bound));
-        }
+void simulated_shop::check_queues(member const& m) {
+    if (!m.shown.queues) return;
+    for (queue_view const& q : m.shown.queues()) {
+        if (q.length <= q.bound) continue;
+        violate("I8: " + name_of(m.id) + " has " + std::to_string(q.length) + " " + q.name +
+                ", the bound is " + std::to_string(q.bound));
     }
 }
 

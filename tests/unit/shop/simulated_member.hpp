@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "shop/view.hpp"
 #include "simulated_shop.hpp"
@@ -17,6 +18,13 @@ inline std::string name_of(member_id id) {
     if (id == gateway_id) return "gateway";
     return (is_robot(id) ? "robot " : "screen ") + std::to_string(number_of(id));
 }
+
+struct held_token {
+    std::string name;
+    cluster::generation gen;
+
+    friend bool operator==(held_token const&, held_token const&) = default;
+};
 
 struct simulated_shop::member {
     member(simulated_shop& in, member_id who)
@@ -47,6 +55,7 @@ struct simulated_shop::member {
     time_point starts_at = time_point::max();
     time_point resumes_at = time_point::max();
     std::map<std::string, cluster::token_place> places;  // in this run
+    std::vector<held_token> held;                        // after its last turn
     // In this run, as they were seen last.
     cluster::ring_counts ring;
     cluster::election_counts election;

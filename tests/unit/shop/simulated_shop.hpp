@@ -3,7 +3,7 @@
 // One seed is one run: how many robots and screens, what is ordered and in stock, what the network
 // does, and what goes wrong when. Afterwards everything is put right, but for robots and screens
 // that stay away in some runs (one of each is always there), and every order has to end. Invariants
-// are checked every 20 ms of virtual time.
+// are checked after every turn, of the member whose turn it was and of what all have to agree on.
 //
 //   I1  of no flavour more is committed than there is, at every step of the ledger
 //   I2  every order is prepared once and committed at most once, in a legal order of states; a line
@@ -115,14 +115,15 @@ class simulated_shop {
     bool is_resolved(member_id screen) const;
     bool all_ended();
     bool all_closed() const;
-    void check();
+    void after_turn_of(executor const& whose);
+    void check(member& m);
     void check_ledger();
     void check_steps(std::vector<ledger_step> const& now);
     void check_journal(member& m);
-    void check_tokens();
-    void check_leaders();
+    void check_tokens(member& m);
+    void check_leader(member const& m);
     void check_followed(member_id id, cluster::epoch const& now);
-    void check_queues();
+    void check_queues(member const& m);
     std::string too_much_is_left();
     std::string too_little_is_left();
     void expect_nothing(std::string what);
