@@ -135,6 +135,7 @@ task<void> election::decide() {
         }
     }
     follow(std::nullopt);
+    beat_now_.notify_waiters();  // each tell() ends too
 }
 
 task<void> election::hold_election() {

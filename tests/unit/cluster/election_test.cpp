@@ -2,11 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <chrono>
 #include <functional>
 #include <list>
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "rondo/core/spawn.hpp"
 #include "rondo/core/this_task.hpp"
@@ -298,6 +301,49 @@ TEST(Election, ChangesAreToldToWhoWatches) {
     m.of(1).node().crash();  // and with it the other end
     auto const gone = seen.try_changed();
     EXPECT_FALSE(gone);
+}
+
+// One that leads, and one that follows.
+TEST(Election, EndsWhenItAsksWithAPeerThatIsClosed) {
+    class closing final : epoch_store {
+      public:
+        task<void> live(sim::node* self, member_id id) {
+            std::vector<address> const all{{at(1), 1}, {at(2), 2}};
+            peer me{self->bind(at(id)).value(), secret{}, {id, 1}, [this](message m) {
+                        return serve(std::move(m));
+                    }};
+            election choosing{me, all, *this};
+            election_ = &choosing;
+            auto receiving = self->spawn(me.run());
+            auto electing = self->spawn(choosing.run());
+            co_await rondo::sleep_for(2s);
+            EXPECT_EQ(choosing.leads(), id == 2);
+            me.close();
+            auto const received = co_await receiving.join();
+            auto const elected = co_await electing.join();
+            has_ended = received && elected;
+        }
+        bool has_ended = false;
+
+      private:
+        epoch load() override { return {}; }
+        void save(epoch) override {}
+        task<answer> serve(message m) {
+            answer given = election_->serve(m);
+            co_return given;
+        }
+        election* election_ = nullptr;
+    };
+    sim::world world{{.seed = 1}};
+    sim::network net{world};
+    std::array<closing, 2> programs;
+    sim::node low{world, net, 1, [&](sim::node* n) { return programs[0].live(n, 1); }};
+    sim::node high{world, net, 2, [&](sim::node* n) { return programs[1].live(n, 2); }};
+    low.start();
+    high.start();
+    EXPECT_EQ(world.run(), sim::outcome::finished);
+    EXPECT_TRUE(programs[0].has_ended);
+    EXPECT_TRUE(programs[1].has_ended);
 }
 
 // Faults of every kind, for a while; then quiet, in which all agree.
