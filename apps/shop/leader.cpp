@@ -60,7 +60,7 @@ void OrderCoordinator::receive(OrderActorMessage m) {
     }
     // Those that are being made count too: they wait again if their robot falls.
     if (open_.size() >= context_->most.open_orders) return reply_to(m.answer, {});
-    forget_cups_before(m.wanted.oid);
+    discard_cups_before(m.wanted.oid);
     open_[m.wanted.oid].since = context_->questions;
     queue_.push_back(std::move(m));
     assign();
@@ -112,11 +112,7 @@ void OrderCoordinator::receive(LedgerActorMessage m) {
     auto const is_over = [&m](order_id const& oid, std::uint64_t since) {
         return since < m.question && !m.open.contains(oid);
     };
-    std::erase_if(cups_, [&](auto const& c) {
-        bool const over = is_over(c.first, c.second.since);
-        if (over) context_->discard(c.second.robot, {c.first, c.second.attempt});
-        return over;
-    });
+    discard_cups([&](order_id const& of, held_cup const& c) { return is_over(of, c.since); });
     for (auto const& [oid, order] : open_) {
         if (being_made_.contains(oid) && is_over(oid, order.since)) context_->ended.insert(oid);
     }
@@ -152,11 +148,17 @@ void OrderCoordinator::end(order_id const& oid, order_outcome const& outcome) {
     context_->ended.erase(oid);
 }
 
-void OrderCoordinator::forget_cups_before(order_id const& oid) {
-    auto const screen = screen_of(oid);
+template <class Over>
+void OrderCoordinator::discard_cups(Over const& is_over) {
     std::erase_if(cups_, [&](auto const& c) {
-        return screen && screen_of(c.first) == screen && c.first != oid;
+        bool const over = is_over(c.first, c.second);
+        if (over) context_->discard(c.second.robot, {c.first, c.second.attempt});
+        return over;
     });
+}
+
+void OrderCoordinator::discard_cups_before(order_id const& oid) {
+    discard_cups([&](order_id const& of, held_cup const&) { return is_before(of, oid); });
 }
 
 // In turn, so that all of them work.

@@ -20,6 +20,7 @@
 //                It is dropped, and its cups are discarded, a second later or so: else they would
 //                keep room in the containers that others wait for. But not while the gateway has
 //                more open orders than it names: then robots throw old cups away by themselves.
+//                What a screen had before it orders something else has ended too.
 // Bounds         orders that wait or are being made, and all mailboxes; one order too many is
 //                answered busy. Of cups that are to be discarded, as many as a robot may have.
 // A fallen robot is asked again and again, and is free again when it answers.
@@ -169,8 +170,10 @@ class OrderCoordinator {
 
     // Gives free robots what waits; at the end of every message.
     void assign();
-    // A screen has one order at a time: what it had before is never asked for again.
-    void forget_cups_before(order_id const& oid);
+    // A screen has one order at a time: what it had before has ended.
+    void discard_cups_before(order_id const& oid);
+    template <class Over>
+    void discard_cups(Over const& is_over);
     // A free robot for this order: the one that holds it already, or any other.
     std::optional<std::uint32_t> robot_for(OrderActorMessage& order);
     void give(std::uint32_t number, OrderActorMessage order);

@@ -222,6 +222,18 @@ TEST_F(OrderCoordination, TheCupOfAnOrderThatHasEndedInTheLedgerIsDiscarded) {
     EXPECT_EQ(context().known_cups, 2U);
 }
 
+// Before the gateway was asked: a screen that was not heard by the robot may order again at once.
+TEST_F(OrderCoordination, TheCupOfAnOrderIsDiscardedWhenItsScreenOrdersAnother) {
+    is_free(0, {{"1-j-7", 5}, {"1-j-9", 6}, {"2-j-7", 7}});
+    is_free(1);  // whose turn it is
+    answers const a = order("1-j-8");
+    ASSERT_EQ(given_to(1), "1-j-8" + at_first);
+    EXPECT_TRUE(context().is_unwanted(0, {"1-j-7", 5}));
+    EXPECT_FALSE(context().is_unwanted(0, {"1-j-9", 6}));  // this is an order that comes late
+    EXPECT_FALSE(context().is_unwanted(0, {"2-j-7", 7}));
+    EXPECT_EQ(context().known_cups, 2U);
+}
+
 TEST_F(OrderCoordination, AnOrderThatHasEndedInTheLedgerIsNotMadeByAnother) {
     is_free(0);
     answers const a = order("a");
