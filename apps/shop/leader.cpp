@@ -135,8 +135,12 @@ void OrderCoordinator::drop(OrderActorMessage order) {
 }
 
 void OrderCoordinator::know_cup(std::uint32_t robot, order_id const& oid, std::uint64_t attempt) {
-    if (cups_.size() >= context_->most.known_cups) return;
-    cups_[oid] = {robot, attempt, context_->questions};
+    auto const [first, last] = cups_.equal_range(oid);
+    bool const known = std::any_of(first, last, [&](auto const& c) {
+        return c.second.robot == robot && c.second.attempt == attempt;
+    });
+    if (known || cups_.size() >= context_->most.known_cups) return;
+    cups_.emplace(oid, held_cup{robot, attempt, context_->questions});
 }
 
 void OrderCoordinator::end(order_id const& oid, order_outcome const& outcome) {
@@ -163,17 +167,25 @@ void OrderCoordinator::discard_cups_before(order_id const& oid) {
 
 // In turn, so that all of them work.
 std::optional<std::uint32_t> OrderCoordinator::robot_for(OrderActorMessage& order) {
-    auto const held = cups_.find(order.wanted.oid);
-    if (held != cups_.end()) {
-        auto const holder = robots_.find(held->second.robot);
-        state const now = holder == robots_.end() ? state::fallen : holder->second.now;
-        if (now == state::busy) return std::nullopt;
-        if (now == state::free) {
-            order.wanted.attempt = held->second.attempt;
-            return holder->first;
-        }
-        cups_.erase(held);
+    order_id const& oid = order.wanted.oid;
+    auto const [first, last] = cups_.equal_range(oid);
+    std::optional<held_cup> held;  // the latest
+    bool waits = false;
+    for (auto at = first; at != last; ++at) {
+        held_cup const& c = at->second;
+        state const now = robots_.at(c.robot).now;
+        if (now == state::free && (!held || c.attempt > held->attempt)) held = c;
+        waits = waits || now == state::busy;
     }
+    if (held) {
+        discard_cups([&](order_id const& of, held_cup const& c) {
+            return of == oid && (c.robot != held->robot || c.attempt != held->attempt);
+        });
+        order.wanted.attempt = held->attempt;
+        return held->robot;
+    }
+    if (waits) return std::nullopt;
+    cups_.erase(first, last);
     auto at = robots_.upper_bound(last_given_);
     for (std::size_t i = 0; i < robots_.size(); ++i, ++at) {
         if (at == robots_.end()) at = robots_.begin();

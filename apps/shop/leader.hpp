@@ -11,10 +11,11 @@
 //                up from there for each robot it tries, also after one that was asked again for an
 //                attempt of an earlier leader. So no two robots make the same attempt.
 // Recovery       a leader begins by asking all robots what they hold: an order that a robot has
-//                made, or is making, is asked of that robot again, with its attempt. If another
-//                robot makes it meanwhile, the older cup is discarded: the screen asks one leader
-//                at a time, so nobody can pay for it any more. Screens are asked too, all at once,
-//                and orders do not wait for that: they come from them anyway.
+//                made, or is making, is asked of that robot again, with its attempt. If there are
+//                several cups of it, or another robot makes it meanwhile, the older ones are
+//                discarded: the screen asks one leader at a time, so nobody can pay for them any
+//                more. Screens are asked too, all at once, and orders do not wait for that: they
+//                come from them anyway.
 // Ended orders   what the ledger does not have open any more would be made for nobody: the order of
 //                a screen that is gone was taken over, or one that has started again has ended it.
 //                It is dropped, and its cups are discarded, a second later or so: else they would
@@ -186,7 +187,7 @@ class OrderCoordinator {
     std::deque<OrderActorMessage> queue_;
     std::map<order_id, open_order> open_;  // that are queued or being made
     std::set<order_id> being_made_;        // of these, those that a robot was given
-    std::map<order_id, held_cup> cups_;
+    std::multimap<order_id, held_cup> cups_;
     std::uint32_t last_given_ = 0;
 };
 

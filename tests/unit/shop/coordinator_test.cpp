@@ -234,6 +234,32 @@ TEST_F(OrderCoordination, TheCupOfAnOrderIsDiscardedWhenItsScreenOrdersAnother) 
     EXPECT_EQ(context().known_cups, 2U);
 }
 
+// A leader had the order made by another robot when it gave the first one up, and was given up too.
+TEST_F(OrderCoordination, AllCupsOfAnOrderThatHasEndedInTheLedgerAreDiscarded) {
+    is_free(0, {{"a", 7}});
+    is_free(1, {{"a", 8}});
+    is_free(1, {{"a", 8}});  // which was away for a moment
+    EXPECT_EQ(context().known_cups, 2U);
+    ask_ledger();
+    says_ledger({});
+    EXPECT_TRUE(context().is_unwanted(0, {"a", 7}));
+    EXPECT_TRUE(context().is_unwanted(1, {"a", 8}));
+    EXPECT_EQ(context().known_cups, 0U);
+}
+
+TEST_F(OrderCoordination, OfSeveralCupsOfAnOrderTheLatestIsAskedForAndTheOthersDiscarded) {
+    is_free(1, {{"a", 7}});
+    is_free(0, {{"a", 8}});
+    is_free(1, {{"a", 6}});
+    answers const a = order("a", 2 * first);
+    EXPECT_EQ(given_to(0), "a/8");
+    EXPECT_EQ(given_to(1), "nothing");
+    EXPECT_FALSE(context().is_unwanted(0, {"a", 8}));
+    EXPECT_TRUE(context().is_unwanted(1, {"a", 7}));
+    EXPECT_TRUE(context().is_unwanted(1, {"a", 6}));
+    EXPECT_EQ(context().known_cups, 1U);
+}
+
 TEST_F(OrderCoordination, AnOrderThatHasEndedInTheLedgerIsNotMadeByAnother) {
     is_free(0);
     answers const a = order("a");
