@@ -384,9 +384,10 @@ done channel::take_from_promised(std::uint64_t size) noexcept {
     return {};
 }
 
-task<done> channel::write_body(buffer* head, std::string_view piece) {
+task<done> channel::write_body(std::string_view piece) {
     done const fits = take_from_promised(piece.size());
     if (!fits) co_return fits;
+    buffer* const head = std::exchange(out_head_, nullptr);
     if (!out_muted_) out_sent_ += piece.size();
     bool const in_chunks = out_framing_ == framing::chunked && !piece.empty() && !out_muted_;
     chunk_line const line{piece.size()};
@@ -413,13 +414,14 @@ task<done> channel::write_body(buffer* head, std::string_view piece) {
     co_return co_await send(p);
 }
 
-task<done> channel::end_body(buffer* head, std::span<field const> trailer) {
+task<done> channel::end_body(std::span<field const> trailer) {
     if (out_ended_) co_return done{};
     if (left_off_) co_return std::unexpected{misused("the message was left off")};
     if (out_framing_ == framing::length && out_left_ != 0 && !out_muted_) {
         failed_ = true;
         co_return std::unexpected{misused("less than the length that was promised")};
     }
+    buffer* const head = std::exchange(out_head_, nullptr);
     pieces p;
     buffer last;
     if (head != nullptr) p.add(head->data());
@@ -446,10 +448,10 @@ task<done> channel::end_body(buffer* head, std::span<field const> trailer) {
     co_return done{};
 }
 
-task<done> channel::write_file(buffer* head, int file, std::uint64_t offset, std::uint64_t length) {
+task<done> channel::write_file(int file, std::uint64_t offset, std::uint64_t length) {
     if (out_framing_ != framing::length || tls_ || out_muted_) {
-        if (head != nullptr) {
-            auto const sent = co_await write_body(head, {});
+        if (out_head_ != nullptr) {
+            auto const sent = co_await write_body({});
             if (!sent) co_return sent;
         }
         if (out_muted_) co_return take_from_promised(length);
@@ -457,7 +459,7 @@ task<done> channel::write_file(buffer* head, int file, std::uint64_t offset, std
     }
     done const fits = take_from_promised(length);
     if (!fits) co_return fits;
-    if (head != nullptr) {
+    if (buffer* const head = std::exchange(out_head_, nullptr)) {
         pieces p;
         p.add(head->data());
         auto const sent = co_await send(p, length != 0 ? MSG_MORE : 0);
@@ -499,7 +501,7 @@ task<done> channel::send_by_reading(int file, std::uint64_t offset, std::uint64_
         if (n == 0) co_return leave_off(misused("the file is shorter than it was"));
         auto const size = static_cast<std::size_t>(n);
         std::string_view const text{piece.tail(), size};
-        auto const sent = co_await write_body(nullptr, text);
+        auto const sent = co_await write_body(text);
         if (!sent) co_return sent;
         offset += size;
         length -= size;

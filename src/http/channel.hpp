@@ -115,9 +115,9 @@ class channel : public watched {
     void begin_body(http::framing f, std::uint64_t length, bool muted) noexcept;
     // A piece of the body, after the head if that was not sent. Small ones go into the head's
     // buffer.
-    task<done> write_body(buffer* head, std::string_view piece);
-    task<done> write_file(buffer* head, int file, std::uint64_t offset, std::uint64_t length);
-    task<done> end_body(buffer* head, std::span<field const> trailer);
+    task<done> write_body(std::string_view piece);
+    task<done> write_file(int file, std::uint64_t offset, std::uint64_t length);
+    task<done> end_body(std::span<field const> trailer);
     bool message_sent() const noexcept { return out_ended_; }
     // Whether its end is there when its body is: it has a length, or none is sent.
     bool ends_with_its_body() const noexcept {
@@ -167,6 +167,9 @@ class channel : public watched {
     cancelled_by cancelled_ = cancelled_by::nobody;
     bool failed_ = false;   // nothing more can be sent or read with sense
     bool read_on_ = false;  // what there was did not do; set by fill(), and cleared by who asks
+    // The head of what goes out, complete, until one of the three above begins to send it: who is
+    // refused, or dropped before its turn, leaves it to the next.
+    buffer* out_head_ = nullptr;
 
   private:
     void expired() noexcept override;

@@ -296,6 +296,7 @@ task<bool> connection::answer_request() {
     request_id_.clear();
     broken_.reset();
     head_sent_ = false;
+    out_head_ = nullptr;
     continued_ = !head_.expects_continue;
     informing_ = false;
     keep_ = head_.keep_alive;
@@ -307,6 +308,7 @@ task<bool> connection::answer_request() {
     } catch (...) {
         thrown = std::current_exception();
     }
+    if (out_head_ != nullptr) head_sent_ = false;  // it was complete, but nobody has begun with it
     if (!thrown) co_return co_await end_answer();
     if (site_.options.on_failure) {
         site_.options.on_failure(thrown);
@@ -425,8 +427,8 @@ task<void> connection::linger() {
 // What came with the rest of this one after the end had begun is none: there might always be more.
 bool connection::is_followed() const noexcept { return body_is_followed() && !read_on_; }
 
-buffer* connection::seal(http::framing otherwise) {
-    if (head_sent_) return nullptr;
+void connection::seal(http::framing otherwise) {
+    if (head_sent_) return;
     head_sent_ = true;
     int const status = answer_.status();
     bool const never_has_body = status < 200 || status == 204;
@@ -446,7 +448,7 @@ buffer* connection::seal(http::framing otherwise) {
     }
     if (!answer_.dated()) answer_.add("date", site_.date.now());
     begin_body(f, answer_.promised(), muted);
-    return &answer_.seal();
+    out_head_ = &answer_.seal();
 }
 
 task<std::expected<std::string_view, failure>> connection::read() {
@@ -526,46 +528,46 @@ task<done> connection::send(std::string_view body) {
     // A length that a 304 has is that of the 200 (RFC 9110, 8.6), which is not known here.
     bool const has_length = answer_.status() != 304 || !body.empty();
     if (!answer_.framing() && has_length) answer_.length(body.size());
-    buffer* const head = seal(framing::length);
-    auto const sent = co_await write_body(head, body);
+    seal(framing::length);
+    auto const sent = co_await write_body(body);
     if (!sent) co_return sent;
-    co_return co_await end_body(nullptr, {});
+    co_return co_await end_body({});
 }
 
 task<done> connection::send_file(int file, std::uint64_t offset, std::uint64_t length) {
     if (informing_) co_await let_interim_end();
     if (head_sent_) co_return std::unexpected{misused("the head was sent before")};
     answer_.length(length);
-    buffer* const head = seal(framing::length);
-    auto const sent = co_await write_file(head, file, offset, length);
+    seal(framing::length);
+    auto const sent = co_await write_file(file, offset, length);
     if (!sent) co_return sent;
-    co_return co_await end_body(nullptr, {});
+    co_return co_await end_body({});
 }
 
 task<done> connection::write(std::string_view piece) {
     if (informing_) return write_behind_interim(piece);
-    buffer* const head = seal(framing::chunked);
-    return write_body(head, piece);
+    seal(framing::chunked);
+    return write_body(piece);
 }
 
 task<done> connection::write_some_file(int file, std::uint64_t offset, std::uint64_t length) {
     if (informing_) return write_file_behind_interim(file, offset, length);
-    buffer* const head = seal(framing::chunked);
-    return write_file(head, file, offset, length);
+    seal(framing::chunked);
+    return write_file(file, offset, length);
 }
 
 task<done> connection::flush() {
     if (informing_) co_await let_interim_end();
-    buffer* const head = seal(framing::chunked);
-    if (head == nullptr) co_return done{};
-    co_return co_await write_body(head, {});
+    seal(framing::chunked);
+    if (out_head_ == nullptr) co_return done{};
+    co_return co_await write_body({});
 }
 
 task<done> connection::finish(std::span<field const> trailer) {
     if (tunnel_) return finish_tunnel();
     if (informing_) return finish_behind_interim(trailer);
-    buffer* const head = seal(framing::chunked);
-    return end_body(head, trailer);
+    seal(framing::chunked);
+    return end_body(trailer);
 }
 
 // What is there to be read may be a body, or the next request: then the end shows behind it only,
@@ -583,8 +585,8 @@ task<done> connection::upgrade() {
     if (head_sent_) co_return std::unexpected{misused("the head was sent before")};
     tunnel_ = true;
     answer_.status(101);
-    buffer* const head = seal(framing::none);
-    auto const sent = co_await write_body(head, {});
+    seal(framing::none);
+    auto const sent = co_await write_body({});
     expect_body(framing::until_close, 0);
     begin_body(framing::until_close, 0, false);
     co_return sent;

@@ -98,8 +98,8 @@ class connection final : public channel {
     task<done> finish_behind_interim(std::span<field const> trailer);
     task<done> finish_tunnel();
     bool is_followed() const noexcept;
-    // The head, complete, if it was not sent.
-    buffer* seal(http::framing otherwise);
+    // Completes the head, if that was not done.
+    void seal(http::framing otherwise);
 
     site& site_;
     endpoint peer_;

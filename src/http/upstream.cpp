@@ -58,14 +58,15 @@ void upstream::begin(bool reused) noexcept {
     in_.unpin();
     reused_ = reused;
     head_sent_ = answered_ = complete_ = false;
+    out_head_ = nullptr;
     interim_ = 0;
     await_message();
     expect_body(framing::none, 0);
     begin_body(framing::none, 0, false);
 }
 
-buffer* upstream::seal() {
-    if (head_sent_) return nullptr;
+void upstream::seal() {
+    if (head_sent_) return;
     head_sent_ = true;
     http::framing const f = request_.framing().value_or(framing::none);
     // A length of 0 is said where a body would be expected.
@@ -79,7 +80,7 @@ buffer* upstream::seal() {
     }
     if (request_.closes()) request_.add("connection", "close");
     begin_body(f, request_.promised(), false);
-    return &request_.seal();
+    out_head_ = &request_.seal();
 }
 
 // Who looks for the end of a head speaks of the first line as of that of a request.
@@ -105,8 +106,8 @@ void upstream::renew_patience() noexcept {
 }
 
 task<done> upstream::write(std::string_view piece) {
-    buffer* const head = seal();
-    auto const written = co_await write_body(head, piece);
+    seal();
+    auto const written = co_await write_body(piece);
     renew_patience();
     if (!written) co_return std::unexpected{with_retry(written.error())};
     request_.release();
@@ -118,8 +119,8 @@ task<done> upstream::finish(std::span<field const> trailer) {
         co_await end_sending();
         co_return done{};
     }
-    buffer* const head = seal();
-    auto const sent = co_await end_body(head, trailer);
+    seal();
+    auto const sent = co_await end_body(trailer);
     renew_patience();
     if (!sent) co_return std::unexpected{with_retry(sent.error())};
     request_.release();

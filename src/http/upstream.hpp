@@ -53,7 +53,7 @@ class upstream final : public channel {
     bool has_leftovers() const noexcept { return !in_.empty(); }
 
   private:
-    buffer* seal();
+    void seal();
     task<std::expected<void, failure>> read_one_head();
     failure refused_by(head_error e) const noexcept;
     failure with_retry(failure f) const noexcept;

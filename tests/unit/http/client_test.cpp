@@ -317,6 +317,36 @@ TEST_F(Client, SaysThatARequestOfWhichNothingWasSentMayBeSentAgain) {
     EXPECT_TRUE(r.error->retry_safe);
 }
 
+task<int> write_too_much_first(client* c, client::endpoint to) {
+    auto connected = co_await c->connect(to);
+    if (!connected) co_return 0;
+    call over{std::move(*connected)};
+    over.head().line("POST", "/");
+    over.head().add("host", "upstream");
+    over.head().length(5);
+    auto const too_much = co_await over.write("too much");
+    EXPECT_FALSE(too_much);
+    auto const fits = co_await over.write("hello");
+    EXPECT_TRUE(fits);
+    (void)co_await over.finish();
+    auto const head = co_await over.read_head();
+    co_return head ? (*head)->status : 0;
+}
+
+// An upstream would take it for a request.
+TEST_F(Client, SendsNoPieceWithoutTheHead) {
+    std::string heard;
+    scripted const up{[&heard](wire& w, int) {
+        heard = w.hear(5);
+        if (heard != "hello") heard += w.hear_until("\r\n\r\n") + w.hear(5);
+        w.say("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    }};
+    auto asked = rt_.spawn_pinned_to(0, write_too_much_first(&client_, up.address()));
+    EXPECT_EQ(asked.blocking_join().value(), 200);
+    EXPECT_TRUE(heard.starts_with("POST / HTTP/1.1\r\n")) << heard;
+    EXPECT_TRUE(heard.ends_with("\r\n\r\nhello")) << heard;
+}
+
 task<void> end_with(call* over, std::string const* trailer) {
     field const much{"x-much", *trailer};
     (void)co_await over->finish(std::span{&much, 1});

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "rondo/core/when_all.hpp"
+#include "rondo/core/when_any.hpp"
 #include "rondo/http/server.hpp"
 #include "rondo/sync/notify.hpp"
 #include "wire.hpp"
@@ -21,6 +22,9 @@ using test::body_in;
 using test::served;
 using test::status_in;
 using test::wire;
+
+std::string const get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+std::string const last_get = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
 
 constexpr std::size_t much = std::size_t{64} << 20;  // more than the systems take unasked
 
@@ -98,6 +102,42 @@ TEST(Sending, AnAnswerWaitsForTheHintsBeforeIt) {
     std::string const answer = all.substr(at + end.size());
     EXPECT_EQ(status_in(answer), 200);
     EXPECT_EQ(body_in(answer), "hello");
+}
+
+task<void> nothing() { co_return; }
+
+// It has lost before its turn came, and so does not begin: nobody has sent anything.
+TEST(Sending, AnEndThatDidNotBeginIsNoAnswer) {
+    for (std::string const method : {"HEAD", "GET"}) {
+        served s{[](exchange* x) -> task<void> {
+            auto end = x->finish();
+            (void)co_await when_any(nothing(), std::move(end));
+        }};
+        EXPECT_EQ(status_in(s.answer_to(method + " / HTTP/1.1\r\nHost: a\r\n\r\n" + get)), 500);
+    }
+}
+
+// A client would take it for the answer.
+TEST(Sending, NoPieceGoesWithoutTheHead) {
+    served s{[](exchange* x) -> task<void> {
+        x->answer().length(5);
+        auto const too_much = co_await x->write("too much");
+        EXPECT_FALSE(too_much);
+        auto const fits = co_await x->write("hello");
+        EXPECT_TRUE(fits);
+    }};
+    std::string const answer = s.answer_to(last_get);
+    EXPECT_EQ(status_in(answer), 200) << answer;
+    EXPECT_EQ(body_in(answer), "hello");
+}
+
+TEST(Sending, TheHeadGoesOnceThoughTwoCouldBeginWithIt) {
+    served s{[](exchange* x) -> task<void> {
+        auto piece = x->write("hello");
+        auto end = x->finish();
+        co_await when_all(std::move(piece), std::move(end));
+    }};
+    EXPECT_EQ(body_in(s.answer_to(last_get)), "5\r\nhello\r\n0\r\n\r\n");
 }
 
 }  // namespace
