@@ -14,8 +14,10 @@
 #include <cerrno>
 #include <ctime>
 
+#include "characters.hpp"
 #include "on_arrival.hpp"
 #include "rondo/asio/use_task.hpp"
+#include "rondo/core/assert.hpp"
 #include "rondo/core/this_task.hpp"
 
 namespace rondo::http::detail {
@@ -46,6 +48,17 @@ auto buffers_of(pieces& p) noexcept {
         all[i] = {p.data()[i].iov_base, p.data()[i].iov_len};
     }
     return all;
+}
+
+// As head_text writes it.
+void append_field(buffer& to, field const& f) {
+    RONDO_ASSERT(all_are(f.name, in_token), "the name of a field is a token");
+    to.append(f.name);
+    to.append(": ");
+    to.make_room(f.value.size());
+    std::ranges::replace_copy_if(f.value, to.tail(), ends_a_line, ' ');
+    to.commit(f.value.size());
+    to.append("\r\n");
 }
 
 // Most messages are in one piece, which is cheaper to hand over by itself.
@@ -427,12 +440,7 @@ task<done> channel::end_body(std::span<field const> trailer) {
     if (head != nullptr) p.add(head->data());
     if (out_framing_ == framing::chunked && !out_muted_) {
         last.append(last_chunk);
-        for (field const& f : trailer) {
-            last.append(f.name);
-            last.append(": ");
-            last.append(f.value);
-            last.append("\r\n");
-        }
+        for (field const& f : trailer) append_field(last, f);
         last.append("\r\n");
         p.add(last.data());
     }

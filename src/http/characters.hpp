@@ -85,6 +85,9 @@ constexpr unsigned hex_value(char c) noexcept {
     return l >= 'a' && l <= 'f' ? static_cast<unsigned>(l - 'a') + 10 : 16;
 }
 
+// For some reader.
+constexpr bool ends_a_line(char c) noexcept { return c == '\r' || c == '\n' || c == '\0'; }
+
 constexpr bool is_space(char c) noexcept { return c == ' ' || c == '\t'; }
 
 constexpr std::string_view without_space(std::string_view text) noexcept {

@@ -18,8 +18,6 @@ std::string_view digits(std::uint64_t value, std::array<char, 20>& into) noexcep
     return {into.data(), static_cast<std::size_t>(end - into.data())};
 }
 
-constexpr bool ends_a_line(char c) noexcept { return c == '\r' || c == '\n' || c == '\0'; }
-
 char* copy_on_one_line(std::string_view value, char* out) noexcept {
     if (values_at_front(value) == value.size()) return std::copy(value.begin(), value.end(), out);
     return std::ranges::replace_copy_if(value, out, ends_a_line, ' ').out;

@@ -93,8 +93,8 @@ class exchange {
     task<done> write_file(int file, std::uint64_t offset, std::uint64_t length);
     // The head now, though no piece is there yet.
     task<done> flush();
-    // The end of the answer. A trailer goes with chunks only, and is dropped otherwise. Of a
-    // tunnel: nothing more comes from this side.
+    // The end of the answer. A trailer goes with chunks only, and is dropped otherwise; its fields
+    // are written as those of a head are. Of a tunnel: nothing more comes from this side.
     task<done> finish(std::span<field const> trailer = {});
 
     // So many bytes of the request's body were read.

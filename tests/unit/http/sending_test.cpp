@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <semaphore>
 #include <string>
+#include <string_view>
 
 #include "rondo/core/when_all.hpp"
 #include "rondo/core/when_any.hpp"
@@ -138,6 +139,16 @@ TEST(Sending, TheHeadGoesOnceThoughTwoCouldBeginWithIt) {
         co_await when_all(std::move(piece), std::move(end));
     }};
     EXPECT_EQ(body_in(s.answer_to(last_get)), "5\r\nhello\r\n0\r\n\r\n");
+}
+
+// Nor can it in a head.
+TEST(Sending, NoValueInATrailerEndsItsLine) {
+    served s{[](exchange* x) -> task<void> {
+        using namespace std::string_view_literals;
+        field const trailer[] = {{"x-end", "a\r\n\r\nHTTP/1.1 200 OK\n\0b"sv}};
+        (void)co_await x->finish(trailer);
+    }};
+    EXPECT_EQ(body_in(s.answer_to(last_get)), "0\r\nx-end: a    HTTP/1.1 200 OK  b\r\n\r\n");
 }
 
 }  // namespace
