@@ -257,6 +257,9 @@ task<void> proxy::upload(exchange* x, call* to, attempt* a) {
                 co_return;
             }
             a->piece = *read;
+            // What had come already is read all the same. The download may have said that nothing
+            // was sent: so nothing is, but by the next try.
+            if (a->end->upload.stop_requested()) co_return;
         }
         if (!a->piece->empty()) {
             auto const sent = co_await to->write(*a->piece);

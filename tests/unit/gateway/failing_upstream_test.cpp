@@ -2,10 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <boost/asio/ip/address_v4.hpp>
 #include <chrono>
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <semaphore>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -13,6 +16,10 @@
 
 #include "forwarding.hpp"
 #include "rondo/core/policy.hpp"
+#include "rondo/exec/runtime.hpp"
+#include "rondo/http/client.hpp"
+#include "rondo/http/proxy.hpp"
+#include "rondo/http/server.hpp"
 #include "rondo/sync/semaphore.hpp"
 #include "running.hpp"
 #include "support/free_port.hpp"
@@ -266,6 +273,74 @@ TEST(Proxy, TakesNothingForAnAnswerThatCameBeforeTheRequestWasSent) {
     fickle_upstream up{fickle_upstream::closes::when_told,
                        "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison"};
     expect_post_by_another_connection(up);
+}
+
+// A worker that is held up: meanwhile the kept connection ends, and then the body comes.
+class held_up {
+  public:
+    explicit held_up(http::client::endpoint const& behind)
+        : backend_{client_, {.backends = {{behind}}}},
+          front_{rt_,
+                 {.listen = {{http::client::endpoint{boost::asio::ip::address_v4::loopback(), 0}}}},
+                 [this](http::exchange* x) { return answer(x); }} {
+        if (!front_.start()) throw std::runtime_error("cannot listen");
+    }
+    wire connect() const { return wire::to(front_.addresses().front().port()); }
+
+    std::binary_semaphore is_held{0};
+    std::binary_semaphore go_on{0};
+
+  private:
+    task<void> answer(http::exchange* x) {
+        return x->head().path == "/hold" ? hold(x) : backend_.answer(x);
+    }
+    task<void> hold(http::exchange* x) {
+        is_held.release();
+        go_on.acquire();
+        (void)co_await x->send("ok");
+    }
+
+    runtime rt_{{.workers = 1}};
+    http::client client_{rt_};
+    http::proxy backend_;
+    http::server front_;
+};
+
+// The end is heard of first: that the body came as well changes nothing of what may be sent again.
+TEST(Proxy, SendsNothingOfAPostOverAConnectionThatItHasGivenUp) {
+    std::atomic<int> connections{0};
+    semaphore end_now{0};
+    semaphore has_ended{0};
+    std::string heard_behind_the_end = "nothing";
+    std::string answer;
+    {
+        scripted_server up{[&](wire& w) {
+            if (connections++ != 0) return always(ok)(w);
+            (void)w.read_message();
+            w.send(ok);
+            if (auto told = end_now.blocking_acquire()) told->forget();
+            w.end_sending();
+            has_ended.add_permits(1);
+            heard_behind_the_end = w.read_to_end();
+        }};
+        held_up h{{boost::asio::ip::address_v4::loopback(), up.port()}};
+        wire w = h.connect();
+        wire other = h.connect();
+        w.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+        EXPECT_EQ(body_of(w.read_message()), "ok");
+        w.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n");
+        EXPECT_EQ(w.read_head(), "HTTP/1.1 100 Continue\r\n\r\n");
+        other.send("GET /hold HTTP/1.1\r\nHost: h\r\n\r\n");
+        h.is_held.acquire();
+        end_now.add_permits(1);
+        if (auto told = has_ended.blocking_acquire()) told->forget();
+        w.send("body");
+        h.go_on.release();
+        answer = w.read_message();
+    }
+    EXPECT_EQ(body_of(answer), "ok");
+    EXPECT_EQ(connections, 2);
+    EXPECT_EQ(heard_behind_the_end, "");
 }
 
 TEST(Proxy, SendsAnIdempotentRequestAgainWhoseBodyIsStillThere) {
