@@ -242,4 +242,14 @@ void add_response_fields(response_text& to, response_head const& from, std::stri
     add_via(to, from.fields, from.minor, via);
 }
 
+std::vector<field> response_trailer(response_head const& head, fields const& trailer) {
+    if (trailer.empty()) return {};
+    hop_fields const hops{head.fields};
+    std::vector<field> kept;
+    for (field const& f : trailer) {
+        if (!same_token(f.name, "via") && !hops.has(f.name)) kept.push_back(f);
+    }
+    return kept;
+}
+
 }  // namespace rondo::http::detail

@@ -312,8 +312,8 @@ task<outcome> proxy::download(exchange* x, call* from, attempt* a) {
         piece = from->try_read();
         if (!piece) piece = co_await from->read();
     }
-    http::fields const trailer = from->trailers();
-    co_return co_await x->finish(std::span{trailer.begin(), trailer.end()});
+    std::vector<field> const trailer = detail::response_trailer(head, from->trailers());
+    co_return co_await x->finish(trailer);
 }
 
 task<outcome> proxy::tunnel(exchange* x, call* with, std::string_view protocol) {

@@ -130,6 +130,19 @@ TEST(Proxy, StreamsChunksAndTheirTrailer) {
     EXPECT_NE(seen.find("5\r\nhello\r\n0\r\nX-Check: 1\r\n\r\n"), std::string::npos) << seen;
 }
 
+TEST(Proxy, PassesNoFieldOfTheConnectionOnInATrailer) {
+    scripted_server up{[](wire& w) {
+        w.read_message();
+        w.send(
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: X-Mine\r\n\r\n"
+            "3\r\nabc\r\n0\r\nX-Mine: 1\r\nKeep-Alive: timeout=1\r\n"
+            "Proxy-Authenticate: Basic\r\nVia: 1.1 other\r\nX-Sum: 7\r\n\r\n");
+        w.ended();
+    }};
+    running r{forwarding_to(quoted(up))};
+    EXPECT_TRUE(r.ask("/").ends_with("\r\n3\r\nabc\r\n0\r\nX-Sum: 7\r\n\r\n"));
+}
+
 TEST(Proxy, PassesAnAnswerOnBeforeItIsComplete) {
     scripted_server up{[](wire& w) {
         w.read_message();

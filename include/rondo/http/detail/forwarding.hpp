@@ -66,5 +66,7 @@ void add_request_fields(request_text& to, request_head const& from, hop const& h
 std::vector<field> request_trailer(request_head const& head, fields const& trailer);
 // The fields of a response as they go to the client, with Via.
 void add_response_fields(response_text& to, response_head const& from, std::string_view via);
+// The fields after its last chunk: without the same ones.
+std::vector<field> response_trailer(response_head const& head, fields const& trailer);
 
 }  // namespace rondo::http::detail
