@@ -64,17 +64,15 @@ std::size_t find_unquoted(std::string_view text, char separator) noexcept {
     return std::string_view::npos;
 }
 
-// The last element of a list that commas separate, taken off it.
-std::string_view pop_last(std::string_view& list) noexcept {
-    std::size_t begin = 0;
-    for (;;) {
-        std::size_t const comma = find_unquoted(list.substr(begin), ',');
-        if (comma == std::string_view::npos) break;
-        begin += comma + 1;
+// The elements of a list that commas separate, but for an empty one at the front. What is in quotes
+// shows from the front only, so the last ones are found with all the others.
+void add_elements(std::vector<std::string_view>& to, std::string_view list) {
+    for (bool first = true, more = true; more; first = false) {
+        std::size_t const comma = find_unquoted(list, ',');
+        more = comma != std::string_view::npos;
+        if (!first || comma != 0) to.push_back(trimmed(list.substr(0, comma)));
+        if (more) list.remove_prefix(comma + 1);
     }
-    std::string_view const last = list.substr(begin);
-    list = list.substr(0, begin == 0 ? 0 : begin - 1);
-    return trimmed(last);
 }
 
 // for= of an element of Forwarded.
@@ -94,20 +92,16 @@ std::optional<ip::address> forwarded_for(std::string_view element) {
 // be read ends the row: whoever wrote it is the last of whom we know.
 ip::address walk_back(fields const& all, std::string_view name, ip::address last,
                       std::vector<network> const& trusted) {
-    std::vector<std::string_view> lists;
+    std::vector<std::string_view> elements;
     for (field const& f : all) {
-        if (same_token(f.name, name)) lists.push_back(f.value);
+        if (same_token(f.name, name) && !f.value.empty()) add_elements(elements, f.value);
     }
     bool const standard = same_token(name, "forwarded");
-    for (; !lists.empty(); lists.pop_back()) {
-        std::string_view& list = lists.back();
-        while (!list.empty()) {
-            std::string_view const element = pop_last(list);
-            auto const who = standard ? forwarded_for(element) : parse_node(element);
-            if (!who) return last;
-            last = *who;
-            if (!contains(trusted, last)) return last;
-        }
+    for (; !elements.empty(); elements.pop_back()) {
+        auto const who = standard ? forwarded_for(elements.back()) : parse_node(elements.back());
+        if (!who) return last;
+        last = *who;
+        if (!contains(trusted, last)) return last;
     }
     return last;
 }

@@ -4,9 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <chrono>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "rondo/core/policy.hpp"
 
 namespace rondo::http {
 namespace {
@@ -83,6 +86,17 @@ TEST_F(Tenants, ForwardedIsBelievedAsFarBackAsItIsTrusted) {
     EXPECT_EQ(who("10.0.0.1", {{"X-Forwarded-For", "198.51.100.7:4711, 10.9.9.9"}}),
               "198.51.100.7");
     EXPECT_EQ(who("10.0.0.1", {{"Forwarded", "for=\"a, for=198.51.100.7"}}), "10.0.0.1");
+}
+
+// Real time: that it does not take long is what is asked. A client can write all but the last.
+TEST_F(Tenants, ALongWayBackTakesNoLongTime) {
+    key({"address"});
+    trust("10.0.0.0/8");
+    std::string list = "for=198.51.100.7";
+    while (list.size() < 1'000'000) list += ", for=10.0.0.2";
+    auto const began = clock::now();
+    EXPECT_EQ(who("10.0.0.1", {{"Forwarded", list}}), "198.51.100.7");
+    EXPECT_LT(clock::now() - began, std::chrono::seconds{5});
 }
 
 // The host is the client's own word: what it says there in quotes is no parameter.
