@@ -40,6 +40,12 @@ constexpr known_names hop_by_hop{{"connection", "http2-settings", "keep-alive",
                                   "proxy-authenticate", "proxy-authorization", "proxy-connection",
                                   "te", "trailer", "transfer-encoding", "upgrade"}};
 
+// In some order, in which upper and lower case are the same.
+bool comes_before(std::string_view a, std::string_view b) noexcept {
+    if (a.size() != b.size()) return a.size() < b.size();
+    return std::ranges::lexicographical_compare(a, b, {}, to_lower, to_lower);
+}
+
 // Those that no Connection field can take away: they say what the message is.
 bool belongs_to_the_message(std::string_view name) noexcept {
     return same_token(name, "host") || same_token(name, "content-length");
@@ -119,20 +125,22 @@ void add_via(head_text& to, fields const& all, std::uint8_t minor, std::string_v
 
 }  // namespace
 
-hop_fields::hop_fields(fields const& all) noexcept : all_(all), lists_others_(false) {
+hop_fields::hop_fields(fields const& all) {
     for (field const& f : all) {
         if (!same_token(f.name, "connection")) continue;
         for_each_token(f.value, [this](std::string_view token) {
             bool const usual = same_token(token, "close") || same_token(token, "keep-alive") ||
                                same_token(token, "upgrade");
-            if (!usual) lists_others_ = true;
+            if (!usual) listed_.push_back(token);
         });
     }
+    std::ranges::sort(listed_, comes_before);
 }
 
 bool hop_fields::has(std::string_view name) const noexcept {
     if (hop_by_hop.have(name)) return true;
-    return lists_others_ && !belongs_to_the_message(name) && all_.lists("connection", name);
+    return !listed_.empty() && !belongs_to_the_message(name) &&
+           std::ranges::binary_search(listed_, name, comes_before);
 }
 
 std::string forwarded_element(hop const& h, std::string_view host) {

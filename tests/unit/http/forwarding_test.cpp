@@ -3,11 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <chrono>
 #include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "rondo/core/policy.hpp"
 
 namespace rondo::http::detail {
 namespace {
@@ -155,6 +158,28 @@ TEST(Forwarding, LeavesTheSameFieldsOutOfATrailer) {
     auto const kept = request_trailer(*head, *trailer);
     ASSERT_EQ(kept.size(), 1U);
     EXPECT_EQ(kept[0].name, "X-Sum");
+}
+
+// Real time: that it does not take long is what is asked.
+TEST(Forwarding, AConnectionThatListsALotTakesNoLongTime) {
+    constexpr std::size_t others = 97;
+    std::string listed = "x-0";
+    while (listed.size() < 4'000'000) listed += ",x-" + std::to_string(others);
+    std::string block = "GET / HTTP/1.1\r\nHost: a\r\nConnection: " + listed + "\r\n";
+    for (std::size_t i = 0; i < others; ++i) block += "X-" + std::to_string(i) + ": 1\r\n";
+    block += "\r\n";
+    limits const wide{.head = block.size()};
+    std::array<field, 100> table;
+    auto const head = scan_request(block, wide, table);
+    ASSERT_TRUE(head.has_value());
+    auto const began = clock::now();
+    request_text out;
+    out.line(head->verb, head->path);
+    add_request_fields(out, *head, from_v4);
+    EXPECT_LT(clock::now() - began, std::chrono::seconds{1});
+    std::string const text{out.seal().data()};
+    EXPECT_EQ(text.find("X-0: "), std::string::npos);
+    EXPECT_NE(text.find("X-1: "), std::string::npos);
 }
 
 TEST(Forwarding, KeepsHostThoughConnectionListsIt) {

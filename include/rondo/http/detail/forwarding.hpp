@@ -17,12 +17,12 @@ namespace rondo::http::detail {
 // spelled with '_' in place of '-', and those that Connection lists.
 class hop_fields {
   public:
-    explicit hop_fields(fields const& all) noexcept;
+    explicit hop_fields(fields const& all);
     bool has(std::string_view name) const noexcept;
 
   private:
-    fields all_;
-    bool lists_others_;  // Connection has more than the usual words
+    // By Connection, but for the usual words; in order, as it may list thousands.
+    std::vector<std::string_view> listed_;
 };
 
 // What a proxy knows about the way that a request came.
