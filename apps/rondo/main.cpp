@@ -272,6 +272,7 @@ int main(int argc, char** argv) {
     CLI::App* const check_command =
         app.add_subcommand("check", "say what is wrong with a configuration");
     CLI::App* const version_command = app.add_subcommand("version", "print the version");
+    app.set_version_flag("--version", "rondo " RONDO_VERSION, "print the version");
     CLI::App* const reload_command =
         app.add_subcommand("reload", "have a gateway load its configuration again");
     CLI::App* const drain_command =

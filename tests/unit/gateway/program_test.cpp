@@ -63,6 +63,9 @@ TEST(Program, SaysItsVersion) {
     ended const e = rondo({"version"});
     EXPECT_EQ(e.status, 0);
     EXPECT_TRUE(e.said.starts_with("rondo ")) << e.said;
+    ended const flag = rondo({"--version"});
+    EXPECT_EQ(flag.status, 0);
+    EXPECT_EQ(flag.said, e.said);
 }
 
 TEST(Program, ChecksAConfiguration) {
