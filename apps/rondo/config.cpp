@@ -394,6 +394,11 @@ config read_config(config_reader& r, toml::table const& t) {
     return c;
 }
 
+void report(config_reader& r, toml::parse_error const& e) {
+    auto const& at = e.source().begin;
+    r.report({at.line, at.column}, std::string{e.description()}, "this is not TOML");
+}
+
 }  // namespace
 
 config_result parse(std::string_view text, std::filesystem::path const& folder) {
@@ -403,8 +408,7 @@ config_result parse(std::string_view text, std::filesystem::path const& folder) 
         config c = read_config(r, t);
         if (r.clean()) return c;
     } catch (toml::parse_error const& e) {
-        auto const& at = e.source().begin;
-        r.report({at.line, at.column}, std::string{e.description()}, "this is not TOML");
+        report(r, e);
     }
     return std::unexpected{r.take()};
 }
@@ -435,19 +439,21 @@ config_result load(std::filesystem::path const& file) {
     return parse(*text, file.parent_path());
 }
 
-std::optional<admin_config> admin_of(std::filesystem::path const& file) {
+std::expected<std::optional<admin_config>, std::vector<diagnostic>> admin_of(
+    std::filesystem::path const& file) {
     auto const text = text_of(file);
-    if (!text) return std::nullopt;
+    if (!text) return std::unexpected{std::vector{text.error()}};
+    config_reader r{file.parent_path()};
     try {
         toml::table const t = toml::parse(*text);
         auto const* const admin = t.get("admin");
         if (admin == nullptr) return std::nullopt;
-        config_reader r{file.parent_path()};
         admin_config a = read_admin(r, *admin);
-        return r.clean() ? std::optional{std::move(a)} : std::nullopt;
-    } catch (toml::parse_error const&) {
-        return std::nullopt;
+        if (r.clean()) return a;
+    } catch (toml::parse_error const& e) {
+        report(r, e);
     }
+    return std::unexpected{r.take()};
 }
 
 }  // namespace rondo::gateway

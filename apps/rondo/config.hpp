@@ -102,8 +102,9 @@ config_result load(std::filesystem::path const& file);
 config_result parse(std::string_view text, std::filesystem::path const& folder);
 
 // Where the gateway that runs with this file can be asked, also if something is wrong with the rest
-// of it. Nothing if the file does not say.
-std::optional<admin_config> admin_of(std::filesystem::path const& file);
+// of it. Nothing if the file does not say; an error if it cannot be read, or the section is wrong.
+std::expected<std::optional<admin_config>, std::vector<diagnostic>> admin_of(
+    std::filesystem::path const& file);
 
 // A key that a file may have. `section` is the table it stands in, as the reference names it.
 struct key_info {

@@ -39,6 +39,12 @@ void print(std::vector<diagnostic> const& found, std::string const& file) {
     for (diagnostic const& d : found) std::fprintf(stderr, "%s\n", to_string(d, file).c_str());
 }
 
+std::string lines(std::vector<diagnostic> const& found, std::string const& file) {
+    std::string all;
+    for (diagnostic const& d : found) all += (all.empty() ? "" : "\n") + to_string(d, file);
+    return all;
+}
+
 std::shared_ptr<spdlog::logger> make_log(log_level least) {
     auto log = spdlog::stderr_logger_mt("rondo");
     log->set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %l %v");
@@ -81,13 +87,9 @@ std::expected<std::uint64_t, std::string> reload(gateway& running, std::string c
         running.refused();
         wrong = std::move(loaded.error());
     }
-    std::string all;
-    for (diagnostic const& d : wrong) {
-        all += (all.empty() ? "" : "\n") + to_string(d, file);
-        log.error("{}", to_string(d, file));
-    }
+    for (diagnostic const& d : wrong) log.error("{}", to_string(d, file));
     log.error("the configuration stays as it was");
-    return std::unexpected{std::move(all)};
+    return std::unexpected{lines(wrong, file)};
 }
 
 // --- commands to a gateway that runs -----------------------------------------------------------
@@ -103,7 +105,8 @@ int complain(std::string const& what) {
 }
 
 std::expected<admin_target, std::string> find(whom const& w) {
-    auto const admin = admin_of(w.file);
+    auto const said = admin_of(w.file);
+    auto const admin = said.value_or(std::nullopt);
     char const* const token = std::getenv("RONDO_ADMIN_TOKEN");
     address where;
     if (!w.address.empty()) {
@@ -112,6 +115,8 @@ std::expected<admin_target, std::string> find(whom const& w) {
         where = *parsed;
     } else if (admin && !admin->listen.empty()) {
         where = admin->listen.front();
+    } else if (!said) {
+        return std::unexpected{lines(said.error(), w.file)};
     } else {
         return std::unexpected{"'" + w.file + "' does not say where to ask (section [admin]); " +
                                "-c names another file, --admin an address"};
@@ -267,12 +272,12 @@ int run(std::string const& file) {
 int main(int argc, char** argv) {
     CLI::App app{"rondo: a gateway that takes turns"};
     app.require_subcommand(1);
+    app.set_version_flag("--version", "rondo " RONDO_VERSION, "print the version");
     std::string file = "rondo.toml";
     CLI::App* const run_command = app.add_subcommand("run", "run the gateway");
     CLI::App* const check_command =
         app.add_subcommand("check", "say what is wrong with a configuration");
     CLI::App* const version_command = app.add_subcommand("version", "print the version");
-    app.set_version_flag("--version", "rondo " RONDO_VERSION, "print the version");
     CLI::App* const reload_command =
         app.add_subcommand("reload", "have a gateway load its configuration again");
     CLI::App* const drain_command =

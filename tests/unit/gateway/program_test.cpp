@@ -359,6 +359,15 @@ TEST(Program, SaysWhomItCannotAsk) {
     EXPECT_EQ(nowhere.said, "rondo: '" + file +
                                 "' does not say where to ask (section [admin]); -c names another "
                                 "file, --admin an address\n");
+    std::string const none = file + ".none";
+    ended const unread = rondo({"top", "-c", none});
+    EXPECT_EQ(unread.status, 1);
+    EXPECT_EQ(unread.said, "rondo: " + none +
+                               ": cannot read it: No such file or directory; -c names another "
+                               "file\n");
+    auto const wrong_file = in.write("wrong.toml", "[admin]\nlisten = 'here'\n" + server).string();
+    ended const section = rondo({"top", "-c", wrong_file});
+    EXPECT_TRUE(section.said.starts_with("rondo: " + wrong_file + ":2:")) << section.said;
     std::string const gone = test::free_address();
     ended const nobody = rondo({"drain", "-c", file, "--admin", gone});
     EXPECT_EQ(nobody.status, 1);
