@@ -57,7 +57,7 @@ task<done> upstream::connect() {
 void upstream::begin(bool reused) noexcept {
     in_.unpin();
     reused_ = reused;
-    head_sent_ = answered_ = complete_ = false;
+    head_sent_ = answered_ = complete_ = listens_ = false;
     out_head_ = nullptr;
     interim_ = 0;
     await_message();
@@ -106,6 +106,7 @@ void upstream::renew_patience() noexcept {
 }
 
 task<done> upstream::write(std::string_view piece) {
+    if (has_ended_unasked()) co_return std::unexpected{with_retry(unasked())};
     seal();
     auto const written = co_await write_body(piece);
     renew_patience();
@@ -119,11 +120,29 @@ task<done> upstream::finish(std::span<field const> trailer) {
         co_await end_sending();
         co_return done{};
     }
+    if (has_ended_unasked()) co_return std::unexpected{with_retry(unasked())};
     seal();
     auto const sent = co_await end_body(trailer);
     renew_patience();
     if (!sent) co_return std::unexpected{with_retry(sent.error())};
     request_.release();
+    co_return done{};
+}
+
+failure upstream::unasked() const noexcept {
+    return from(failure_kind::closed, "it closed, or spoke before it was asked");
+}
+
+// What comes before that is no answer, though it may look like one (RFC 9112, 6.3). It is waited
+// for and not read: whoever is about to send may be woken first, and has to see it too.
+task<done> upstream::await_request() {
+    while (sent_nothing()) {
+        listens_ = true;
+        auto const ready = co_await socket_.async_wait(socket::wait_read, use_task);
+        if (!ready) co_return std::unexpected{from(ready.error())};
+        if (sent_nothing() && stale()) co_return std::unexpected{unasked()};
+    }
+    listens_ = false;
     co_return done{};
 }
 
@@ -137,13 +156,10 @@ task<std::expected<void, failure>> upstream::read_one_head() {
             co_return std::unexpected{refused_by(search.error())};
         }
         if (found == head_search::found::complete) break;
+        auto const asked = co_await await_request();
+        if (!asked) co_return std::unexpected{with_retry(asked.error())};
         auto const more = co_await fill(first_read);
         if (!more) co_return std::unexpected{with_retry(more.error())};
-        // Nobody has asked yet: it is no answer, though it may look like one (RFC 9112, 6.3).
-        if (sent_nothing()) {
-            failure const unasked = from(failure_kind::closed, "it spoke before it was asked");
-            co_return std::unexpected{with_retry(unasked)};
-        }
         answered_ = true;
     }
     leave_room_for_body(search.length());

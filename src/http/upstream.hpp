@@ -54,6 +54,10 @@ class upstream final : public channel {
 
   private:
     void seal();
+    // Until something of the request was sent; an error if something comes before.
+    task<done> await_request();
+    bool has_ended_unasked() noexcept { return listens_ && sent_nothing() && stale(); }
+    failure unasked() const noexcept;
     task<std::expected<void, failure>> read_one_head();
     failure refused_by(head_error e) const noexcept;
     failure with_retry(failure f) const noexcept;
@@ -70,6 +74,7 @@ class upstream final : public channel {
     bool answered_ = false;  // a byte of the response came
     bool complete_ = false;  // its head came
     bool tunnel_ = false;
+    bool listens_ = false;  // for what comes before anything is sent
 };
 
 // The idle connections of one worker.

@@ -268,10 +268,11 @@ TEST(Proxy, SendsAPostAgainOfWhichNothingWasSent) {
     expect_post_by_another_connection(up);
 }
 
+std::string const poison = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison";
+
 // The client decides for how long nothing is sent, and what comes meanwhile may be for anybody.
 TEST(Proxy, TakesNothingForAnAnswerThatCameBeforeTheRequestWasSent) {
-    fickle_upstream up{fickle_upstream::closes::when_told,
-                       "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison"};
+    fickle_upstream up{fickle_upstream::closes::when_told, poison};
     expect_post_by_another_connection(up);
 }
 
@@ -306,8 +307,15 @@ class held_up {
     http::server front_;
 };
 
-// The end is heard of first: that the body came as well changes nothing of what may be sent again.
-TEST(Proxy, SendsNothingOfAPostOverAConnectionThatItHasGivenUp) {
+// Two things come while the worker is held up, and are there when it looks: the body of a POST that
+// has chosen a connection, and the end of that, perhaps with some last words. Whichever is heard of
+// first, the connection has ended before anything was sent.
+struct ending {
+    bool before_the_body;
+    std::string last_words;
+};
+
+void expect_post_once(ending const& how) {
     std::atomic<int> connections{0};
     semaphore end_now{0};
     semaphore has_ended{0};
@@ -319,6 +327,7 @@ TEST(Proxy, SendsNothingOfAPostOverAConnectionThatItHasGivenUp) {
             (void)w.read_message();
             w.send(ok);
             if (auto told = end_now.blocking_acquire()) told->forget();
+            w.send(how.last_words);
             w.end_sending();
             has_ended.add_permits(1);
             heard_behind_the_end = w.read_to_end();
@@ -332,15 +341,26 @@ TEST(Proxy, SendsNothingOfAPostOverAConnectionThatItHasGivenUp) {
         EXPECT_EQ(w.read_head(), "HTTP/1.1 100 Continue\r\n\r\n");
         other.send("GET /hold HTTP/1.1\r\nHost: h\r\n\r\n");
         h.is_held.acquire();
+        if (!how.before_the_body) w.send("body");
         end_now.add_permits(1);
         if (auto told = has_ended.blocking_acquire()) told->forget();
-        w.send("body");
+        if (how.before_the_body) w.send("body");
         h.go_on.release();
         answer = w.read_message();
     }
     EXPECT_EQ(body_of(answer), "ok");
     EXPECT_EQ(connections, 2);
     EXPECT_EQ(heard_behind_the_end, "");
+}
+
+TEST(Proxy, SendsNothingOfAPostOverAConnectionThatItHasGivenUp) {
+    expect_post_once({.before_the_body = true, .last_words = ""});
+    expect_post_once({.before_the_body = true, .last_words = poison});
+}
+
+TEST(Proxy, SendsNothingOfAPostOverAConnectionOfWhoseEndItCouldHaveHeard) {
+    expect_post_once({.before_the_body = false, .last_words = ""});
+    expect_post_once({.before_the_body = false, .last_words = poison});
 }
 
 TEST(Proxy, SendsAnIdempotentRequestAgainWhoseBodyIsStillThere) {
