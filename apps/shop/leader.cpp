@@ -134,13 +134,13 @@ void OrderCoordinator::drop(OrderActorMessage order) {
     end(order.wanted.oid, has_ended());
 }
 
-void OrderCoordinator::know_cup(std::uint32_t robot, order_id const& oid, std::uint64_t attempt) {
+void OrderCoordinator::know_cup(std::uint32_t number, order_id const& oid, std::uint64_t attempt) {
     auto const [first, last] = cups_.equal_range(oid);
     bool const known = std::any_of(first, last, [&](auto const& c) {
-        return c.second.robot == robot && c.second.attempt == attempt;
+        return c.second.robot == number && c.second.attempt == attempt;
     });
     if (known || cups_.size() >= context_->most.known_cups) return;
-    cups_.emplace(oid, held_cup{robot, attempt, context_->questions});
+    cups_.emplace(oid, held_cup{number, attempt, context_->questions});
 }
 
 void OrderCoordinator::end(order_id const& oid, order_outcome const& outcome) {
@@ -169,7 +169,7 @@ void OrderCoordinator::discard_cups_before(order_id const& oid) {
 std::optional<std::uint32_t> OrderCoordinator::robot_for(OrderActorMessage& order) {
     order_id const& oid = order.wanted.oid;
     auto const [first, last] = cups_.equal_range(oid);
-    std::optional<held_cup> held;  // the latest
+    std::optional<held_cup> held;  // the latest of a robot that is free
     bool waits = false;
     for (auto at = first; at != last; ++at) {
         held_cup const& c = at->second;
@@ -185,7 +185,6 @@ std::optional<std::uint32_t> OrderCoordinator::robot_for(OrderActorMessage& orde
         return held->robot;
     }
     if (waits) return std::nullopt;
-    cups_.erase(first, last);
     auto at = robots_.upper_bound(last_given_);
     for (std::size_t i = 0; i < robots_.size(); ++i, ++at) {
         if (at == robots_.end()) at = robots_.begin();

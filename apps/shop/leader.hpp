@@ -12,9 +12,11 @@
 //                attempt of an earlier leader. So no two robots make the same attempt.
 // Recovery       a leader begins by asking all robots what they hold: an order that a robot has
 //                made, or is making, is asked of that robot again, with its attempt. If there are
-//                several cups of it, or another robot makes it meanwhile, the older ones are
-//                discarded: the screen asks one leader at a time, so nobody can pay for them any
-//                more. Screens are asked too, all at once, and orders do not wait for that: they
+//                several cups of it, the latest that a free robot has is asked for, and the others
+//                are discarded, as all are when another robot makes it meanwhile: the screen asks
+//                one leader at a time, so nobody can pay for them any more. (Nor is a busy robot
+//                waited for that has a later one: what it makes may need the room of this one.)
+//                Screens are asked too, all at once, and orders do not wait for that: they
 //                come from them anyway.
 // Ended orders   what the ledger does not have open any more would be made for nobody: the order of
 //                a screen that is gone was taken over, or one that has started again has ended it.
@@ -180,7 +182,7 @@ class OrderCoordinator {
     void give(std::uint32_t number, OrderActorMessage order);
     void end(order_id const& oid, order_outcome const& outcome);
     void drop(OrderActorMessage order);
-    void know_cup(std::uint32_t robot, order_id const& oid, std::uint64_t attempt);
+    void know_cup(std::uint32_t number, order_id const& oid, std::uint64_t attempt);
 
     leading_context* context_;
     std::map<std::uint32_t, robot> robots_;
