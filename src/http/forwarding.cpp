@@ -123,6 +123,18 @@ void add_via(head_text& to, fields const& all, std::uint8_t minor, std::string_v
     to.add("via", all.has("via") ? appended(all, "via", own) : own);
 }
 
+// What of a trailer goes to the next hop.
+template <class Ours>
+std::vector<field> passed_on(fields const& trailer, fields const& head, Ours is_ours) {
+    if (trailer.empty()) return {};
+    hop_fields const hops{head};
+    std::vector<field> kept;
+    for (field const& f : trailer) {
+        if (!is_ours(f) && !hops.has(f.name)) kept.push_back(f);
+    }
+    return kept;
+}
+
 }  // namespace
 
 hop_fields::hop_fields(fields const& all) {
@@ -233,12 +245,7 @@ void add_request_fields(request_text& to, request_head const& from, hop const& h
 }
 
 std::vector<field> request_trailer(request_head const& head, fields const& trailer) {
-    hop_fields const hops{head.fields};
-    std::vector<field> kept;
-    for (field const& f : trailer) {
-        if (!replaced.have(f.name) && !hops.has(f.name)) kept.push_back(f);
-    }
-    return kept;
+    return passed_on(trailer, head.fields, [](field const& f) { return replaced.have(f.name); });
 }
 
 void add_response_fields(response_text& to, response_head const& from, std::string_view via) {
@@ -251,13 +258,8 @@ void add_response_fields(response_text& to, response_head const& from, std::stri
 }
 
 std::vector<field> response_trailer(response_head const& head, fields const& trailer) {
-    if (trailer.empty()) return {};
-    hop_fields const hops{head.fields};
-    std::vector<field> kept;
-    for (field const& f : trailer) {
-        if (!same_token(f.name, "via") && !hops.has(f.name)) kept.push_back(f);
-    }
-    return kept;
+    return passed_on(trailer, head.fields,
+                     [](field const& f) { return same_token(f.name, "via"); });
 }
 
 }  // namespace rondo::http::detail

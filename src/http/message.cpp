@@ -63,13 +63,6 @@ std::optional<std::string_view> fields::find(std::string_view name) const noexce
     return std::nullopt;
 }
 
-bool fields::lists(std::string_view name, std::string_view token) const noexcept {
-    for (field const& f : all_) {
-        if (same_token(f.name, name) && lists_token(f.value, token)) return true;
-    }
-    return false;
-}
-
 namespace {
 
 struct phrase {

@@ -79,7 +79,7 @@ class watch {
         for (watched* w = first_; w != nullptr; w = w->after_) f(*w);
     }
 
-    bool empty() const noexcept { return first_ == nullptr; }
+    [[nodiscard]] bool empty() const noexcept { return first_ == nullptr; }
     time_point now() const noexcept { return now_; }  // as of the last look
     clock::duration tick() const noexcept { return tick_; }
     // A look that is waited for may be that of a longer one before.

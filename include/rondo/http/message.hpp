@@ -50,11 +50,9 @@ class fields {
         return find(name).value_or(otherwise);
     }
     bool has(std::string_view name) const noexcept { return find(name).has_value(); }
-    // Whether a field of that name, if there are some then any, lists that token.
-    bool lists(std::string_view name, std::string_view token) const noexcept;
 
     std::size_t size() const noexcept { return all_.size(); }
-    bool empty() const noexcept { return all_.empty(); }
+    [[nodiscard]] bool empty() const noexcept { return all_.empty(); }
     auto begin() const noexcept { return all_.begin(); }
     auto end() const noexcept { return all_.end(); }
 

@@ -162,21 +162,21 @@ TEST(Forwarding, LeavesTheSameFieldsOutOfATrailer) {
 
 // Real time: that it does not take long is what is asked.
 TEST(Forwarding, AConnectionThatListsALotTakesNoLongTime) {
-    constexpr std::size_t others = 97;
+    constexpr std::size_t others = 10'000;
     std::string listed = "x-0";
-    while (listed.size() < 4'000'000) listed += ",x-" + std::to_string(others);
+    while (listed.size() < 500'000) listed += ",x-" + std::to_string(others);
     std::string block = "GET / HTTP/1.1\r\nHost: a\r\nConnection: " + listed + "\r\n";
     for (std::size_t i = 0; i < others; ++i) block += "X-" + std::to_string(i) + ": 1\r\n";
     block += "\r\n";
-    limits const wide{.head = block.size()};
-    std::array<field, 100> table;
+    limits const wide{.head = block.size(), .fields = others + 2};
+    std::vector<field> table(wide.fields);
     auto const head = scan_request(block, wide, table);
     ASSERT_TRUE(head.has_value());
     auto const began = clock::now();
     request_text out;
     out.line(head->verb, head->path);
     add_request_fields(out, *head, from_v4);
-    EXPECT_LT(clock::now() - began, std::chrono::seconds{1});
+    EXPECT_LT(clock::now() - began, std::chrono::seconds{3});
     std::string const text{out.seal().data()};
     EXPECT_EQ(text.find("X-0: "), std::string::npos);
     EXPECT_NE(text.find("X-1: "), std::string::npos);

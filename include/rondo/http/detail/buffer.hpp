@@ -34,7 +34,7 @@ class buffer {
     // What is there and not done with.
     std::string_view data() const noexcept { return {block_ + begin_, end_ - begin_}; }
     std::size_t size() const noexcept { return end_ - begin_; }
-    bool empty() const noexcept { return begin_ == end_; }
+    [[nodiscard]] bool empty() const noexcept { return begin_ == end_; }
     void consume(std::size_t n) noexcept {
         begin_ += n;
         if (begin_ == end_) begin_ = end_ = floor_;
