@@ -50,13 +50,12 @@ auto buffers_of(pieces& p) noexcept {
     return all;
 }
 
-// As head_text writes it.
 void append_field(buffer& to, field const& f) {
     RONDO_ASSERT(all_are(f.name, in_token), "the name of a field is a token");
     to.append(f.name);
     to.append(": ");
     to.make_room(f.value.size());
-    std::ranges::replace_copy_if(f.value, to.tail(), ends_a_line, ' ');
+    copy_on_one_line(f.value, to.tail());
     to.commit(f.value.size());
     to.append("\r\n");
 }
@@ -397,10 +396,16 @@ done channel::take_from_promised(std::uint64_t size) noexcept {
     return {};
 }
 
+buffer* channel::take_head() noexcept {
+    RONDO_ASSERT(out_head_ == nullptr || !out_head_->empty(),
+                 "a head is not cleared while a piece waits to be sent behind it");
+    return std::exchange(out_head_, nullptr);
+}
+
 task<done> channel::write_body(std::string_view piece) {
     done const fits = take_from_promised(piece.size());
     if (!fits) co_return fits;
-    buffer* const head = std::exchange(out_head_, nullptr);
+    buffer* const head = take_head();
     if (!out_muted_) out_sent_ += piece.size();
     bool const in_chunks = out_framing_ == framing::chunked && !piece.empty() && !out_muted_;
     chunk_line const line{piece.size()};
@@ -434,7 +439,7 @@ task<done> channel::end_body(std::span<field const> trailer) {
         failed_ = true;
         co_return std::unexpected{misused("less than the length that was promised")};
     }
-    buffer* const head = std::exchange(out_head_, nullptr);
+    buffer* const head = take_head();
     pieces p;
     buffer last;
     if (head != nullptr) p.add(head->data());
@@ -467,7 +472,7 @@ task<done> channel::write_file(int file, std::uint64_t offset, std::uint64_t len
     }
     done const fits = take_from_promised(length);
     if (!fits) co_return fits;
-    if (buffer* const head = std::exchange(out_head_, nullptr)) {
+    if (buffer* const head = take_head()) {
         pieces p;
         p.add(head->data());
         auto const sent = co_await send(p, length != 0 ? MSG_MORE : 0);

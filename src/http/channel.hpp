@@ -35,6 +35,7 @@
 #include "rondo/http/body.hpp"
 #include "rondo/http/detail/buffer.hpp"
 #include "rondo/http/head.hpp"
+#include "rondo/http/head_text.hpp"
 #include "watch.hpp"
 
 namespace rondo::http::detail {
@@ -48,7 +49,7 @@ class pieces {
         if (text.empty()) return;
         parts_[end_++] = {const_cast<char*>(text.data()), text.size()};
     }
-    bool empty() const noexcept { return begin_ == end_; }
+    [[nodiscard]] bool empty() const noexcept { return begin_ == end_; }
     iovec* data() noexcept { return parts_.data() + begin_; }
     std::size_t count() const noexcept { return end_ - begin_; }
     void advance(std::size_t n) noexcept;
@@ -170,6 +171,10 @@ class channel : public watched {
     // The head of what goes out, complete, until one of the three above begins to send it: who is
     // refused, or dropped before its turn, leaves it to the next.
     buffer* out_head_ = nullptr;
+    // Nobody has begun to send it, and it has been cleared.
+    bool is_to_be_made_anew(head_text const& t) const noexcept {
+        return out_head_ != nullptr && !t.sealed();
+    }
 
   private:
     void expired() noexcept override;
@@ -195,6 +200,7 @@ class channel : public watched {
     std::expected<std::string_view, failure> next_chunk();
     // Whether a piece of that size fits what was promised, and follows what was; takes it off.
     done take_from_promised(std::uint64_t size) noexcept;
+    buffer* take_head() noexcept;
     std::unexpected<failure> nothing_read(boost::system::error_code e) noexcept;
     std::expected<std::string_view, failure> fail(failure f) noexcept {
         failed_ = true;

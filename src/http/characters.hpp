@@ -88,6 +88,12 @@ constexpr unsigned hex_value(char c) noexcept {
 // For some reader.
 constexpr bool ends_a_line(char c) noexcept { return c == '\r' || c == '\n' || c == '\0'; }
 
+// The value of a field, with spaces for what would end its line; behind it.
+inline char* copy_on_one_line(std::string_view value, char* out) noexcept {
+    if (values_at_front(value) == value.size()) return std::copy(value.begin(), value.end(), out);
+    return std::ranges::replace_copy_if(value, out, ends_a_line, ' ').out;
+}
+
 constexpr bool is_space(char c) noexcept { return c == ' ' || c == '\t'; }
 
 constexpr std::string_view without_space(std::string_view text) noexcept {

@@ -428,7 +428,7 @@ task<void> connection::linger() {
 bool connection::is_followed() const noexcept { return body_is_followed() && !read_on_; }
 
 void connection::seal(http::framing otherwise) {
-    if (head_sent_) return;
+    if (head_sent_ && !is_to_be_made_anew(answer_)) return;
     head_sent_ = true;
     int const status = answer_.status();
     bool const never_has_body = status < 200 || status == 204;

@@ -50,7 +50,7 @@ class connection final : public channel {
     std::string_view request_id();
     std::size_t worker() const noexcept { return site_.index; }
     response_text& answer() noexcept { return answer_; }
-    bool answered() const noexcept { return head_sent_; }
+    bool answered() const noexcept { return head_sent_ && out_head_ == nullptr; }
 
     task<std::expected<std::string_view, failure>> read();
     task<done> inform(response_text* hints);

@@ -18,11 +18,6 @@ std::string_view digits(std::uint64_t value, std::array<char, 20>& into) noexcep
     return {into.data(), static_cast<std::size_t>(end - into.data())};
 }
 
-char* copy_on_one_line(std::string_view value, char* out) noexcept {
-    if (values_at_front(value) == value.size()) return std::copy(value.begin(), value.end(), out);
-    return std::ranges::replace_copy_if(value, out, ends_a_line, ' ').out;
-}
-
 }  // namespace
 
 void head_text::add(std::string_view name, std::string_view value) {
@@ -33,6 +28,7 @@ void head_text::add(std::string_view name, std::string_view value) {
 void head_text::pass_on(field const& f) { write(f.name, f.value, true); }
 
 void head_text::write(std::string_view name, std::string_view value, bool sound) {
+    if (sealed_) return;
     if (name.size() == 4 && same_token(name, "date")) dated_ = true;
     open();
     text_.make_room(name.size() + value.size() + 4);
@@ -65,7 +61,7 @@ void head_text::forget() noexcept {
     text_.clear();
     framing_.reset();
     length_ = 0;
-    close_ = dated_ = false;
+    close_ = dated_ = sealed_ = false;
 }
 
 void response_text::clear() noexcept {
@@ -76,6 +72,7 @@ void response_text::clear() noexcept {
 
 void response_text::status(int code, std::string_view reason) noexcept {
     RONDO_ASSERT(code >= 100 && code <= 999, "a status has three digits");
+    if (sealed()) return;
     status_ = code;
     reason_size_ = 0;
     for (char const c : reason.substr(0, sizeof reason_)) {
@@ -84,7 +81,8 @@ void response_text::status(int code, std::string_view reason) noexcept {
 }
 
 detail::buffer& response_text::seal() {
-    end_line();
+    if (sealed()) return text_;
+    complete();
     std::string_view const reason =
         reason_size_ != 0 ? std::string_view{reason_, reason_size_} : reason_phrase(status_);
     std::array<char, room> line;
@@ -114,7 +112,7 @@ void request_text::line(std::string_view verb, std::string_view target) {
 }
 
 detail::buffer& request_text::seal() {
-    end_line();
+    if (!sealed()) complete();
     return text_;
 }
 

@@ -66,7 +66,7 @@ void upstream::begin(bool reused) noexcept {
 }
 
 void upstream::seal() {
-    if (head_sent_) return;
+    if (head_sent_ && !is_to_be_made_anew(request_)) return;
     head_sent_ = true;
     http::framing const f = request_.framing().value_or(framing::none);
     // A length of 0 is said where a body would be expected.

@@ -61,8 +61,9 @@ class [[nodiscard("dropping a call ends it")]] call {
     bool reused() const noexcept;    // the connection had been used before
     bool answered() const noexcept;  // a byte of a response came
 
-    // The head of the request, until it is sent. Its length() or chunked() must be said if a body
-    // is written.
+    // The head of the request. Its length() or chunked() must be said if a body is written. It is
+    // complete when the first piece is sent; if that was refused (failure_kind::misused), nothing
+    // has been sent, and another may be made, beginning with its line().
     request_text& head() noexcept;
     task<done> write(std::string_view piece);
     // The end of the request; sends the head if nothing was sent. Of a tunnel: nothing more comes

@@ -15,7 +15,8 @@
 // Body out       write() returns when the system has taken all of it: a slow client slows the
 //                handler down. The head goes with the first piece. What HEAD, 204 and 304 forbid to
 //                send is not sent.
-// Errors         values. After one the connection ends; a handler may simply return.
+// Errors         values. After one the connection ends, but for a piece that was refused before
+//                anything was sent; a handler may simply return.
 //                A handler that throws is answered for with 500, if nothing was sent.
 // No answer      a handler that returns without one is answered for with 500. One that returns
 //                after write() and without finish() has left its answer off, as one does that a
@@ -74,9 +75,10 @@ class exchange {
     // After the end of a chunked body.
     http::fields trailers() const noexcept;
 
-    // The head of the answer, until it is sent.
+    // The head of the answer. It is complete when the first piece is sent; if that piece was refused
+    // (failure_kind::misused), nothing has been sent, and another answer may be given after clear().
     response_text& answer() noexcept;
-    bool answered() const noexcept;  // the head was sent
+    bool answered() const noexcept;  // somebody has begun to send the head
 
     // Something that the client may know before the answer: a head of 1xx, such as 103 (Early
     // Hints). HTTP/1.0 has none of these, and gets none. Nor does a client that has not yet taken

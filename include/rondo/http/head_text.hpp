@@ -7,6 +7,8 @@
 //                space: no value can end the line that it is in.
 // Framing        is said by length() or chunked(), never by add(): whoever sends the head writes
 //                the fields for it, and those of the connection.
+// Complete       is a head when somebody begins to send the message. A status or a field that is
+//                said later is not part of it, until all of it is forgotten.
 // Allocation     a recycled block; larger heads from the heap.
 #pragma once
 
@@ -44,11 +46,8 @@ class head_text {
     bool dated() const noexcept { return dated_; }
     std::optional<http::framing> framing() const noexcept { return framing_; }
     std::uint64_t promised() const noexcept { return length_; }
+    bool sealed() const noexcept { return sealed_; }
     void add_framing(http::framing f);
-    void end_line() {
-        open();
-        text_.append("\r\n");
-    }
 
   protected:
     // Fields begin after so many bytes, for a first line that is written last.
@@ -59,6 +58,12 @@ class head_text {
         if (!text_.empty()) return;
         text_.make_room(room_);
         text_.commit(room_);
+    }
+    // The empty line behind the fields.
+    void complete() {
+        open();
+        text_.append("\r\n");
+        sealed_ = true;
     }
 
     detail::buffer text_;
@@ -71,6 +76,7 @@ class head_text {
     std::optional<http::framing> framing_;
     bool close_ = false;
     bool dated_ = false;
+    bool sealed_ = false;
 };
 
 class response_text : public head_text {

@@ -132,6 +132,42 @@ TEST(Sending, NoPieceGoesWithoutTheHead) {
     EXPECT_EQ(body_in(answer), "hello");
 }
 
+TEST(Sending, AnotherAnswerMayBeGivenAfterAPieceThatWasRefused) {
+    served s{[](exchange* x) -> task<void> {
+        x->answer().length(5);
+        auto const too_much = co_await x->write("too much");
+        EXPECT_FALSE(too_much);
+        EXPECT_FALSE(x->answered());
+        x->answer().clear();
+        x->answer().status(500);
+        x->answer().length(5);
+        auto const fits = co_await x->write("error");
+        EXPECT_TRUE(fits);
+        EXPECT_TRUE(x->answered());
+    }};
+    std::string const answer = s.answer_to(last_get);
+    EXPECT_EQ(status_in(answer), 500) << answer;
+    EXPECT_EQ(body_in(answer), "error");
+}
+
+// It would be the beginning of the body, or of the next answer.
+TEST(Sending, WhatIsSaidOfAHeadThatIsCompleteIsLeftOut) {
+    served s{[](exchange* x) -> task<void> {
+        x->answer().length(5);
+        auto const too_much = co_await x->write("too much");
+        EXPECT_FALSE(too_much);
+        x->answer().status(500);
+        x->answer().add("x-late", "yes");
+        auto const fits = co_await x->write("hello");
+        EXPECT_TRUE(fits);
+        x->answer().add("x-later", "yes");
+    }};
+    std::string const answer = s.answer_to(last_get);
+    EXPECT_EQ(status_in(answer), 200) << answer;
+    EXPECT_EQ(body_in(answer), "hello");
+    EXPECT_EQ(answer.find("x-late"), std::string::npos) << answer;
+}
+
 TEST(Sending, TheHeadGoesOnceThoughTwoCouldBeginWithIt) {
     served s{[](exchange* x) -> task<void> {
         auto piece = x->write("hello");
