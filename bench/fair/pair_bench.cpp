@@ -8,7 +8,8 @@
 //
 // Costs are 1, the quantum is 10, and there are no deadlines. The peers know neither limits per
 // tenant nor time; the scheduler reads the clock twice for each pair, for the time in the queue.
-// A peer `tenants_100` or `live_1000` is the scheduler itself with so many.
+// A peer `tenants_100` or `live_1000` is the scheduler itself with so many, and `hand_over` what is
+// left of it when nothing is decided (queues.hpp): the least that threads can pay.
 //
 // With arguments, only workloads whose names begin with one of them.
 #include <cstddef>
@@ -142,7 +143,8 @@ void bench::compare_threads(std::size_t producers, std::size_t consumers, std::s
     compare("threads_" + std::to_string(producers) + "x" + std::to_string(consumers) + "_" +
                 std::to_string(shards),
             {"rondo", [=] { return threads<fair_queue>(producers, consumers, shards); }},
-            {{"fifo", [=] { return threads<fifo_queue>(producers, consumers, 1); }},
+            {{"hand_over", [=] { return threads<hand_over_queue>(producers, consumers, 1); }},
+             {"fifo", [=] { return threads<fifo_queue>(producers, consumers, 1); }},
              {"mutex_map_drr", [=] { return threads<paper_queue>(producers, consumers, 1); }}});
 }
 

@@ -1,5 +1,6 @@
 // queues.hpp: the scheduler beside a queue that knows no tenants and the deficit round robin of the
-// paper over a map, both under one std::mutex and with condition variables. One interface for all:
+// paper over a map, both under one std::mutex and with condition variables; and what is left of the
+// scheduler when nothing is decided. One interface for all:
 //
 //   put(item)          there is room
 //   take()             false: empty
@@ -8,16 +9,22 @@
 //   close()            what is there is still taken
 #pragma once
 
+#include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <deque>
 #include <list>
+#include <memory>
 #include <mutex>
+#include <thread>
 #include <unordered_map>
-#include <utility>
 
+#include "rondo/core/linked_list.hpp"
+#include "rondo/core/short_lock.hpp"
+#include "rondo/fair/detail/intake.hpp"
 #include "rondo/fair/scheduler.hpp"
 
 namespace rondo::bench {
@@ -150,6 +157,64 @@ class paper {
     std::unordered_map<std::uint64_t, flow> flows_;
     std::list<flow*> active_;
     std::size_t size_ = 0;
+};
+
+// The scheduler's way from thread to thread without the scheduler: the same blocks, the same word
+// for producers, the same lock for consumers, and both times. No tenants, limits or order of turns,
+// and nobody sleeps: who finds no room, or nothing, looks again. No design that hands each task to
+// whoever has the lock can cost less.
+class hand_over_queue {
+    using node = fair::detail::task_node<item, std::uint64_t>;
+
+  public:
+    hand_over_queue(std::size_t room, std::size_t) : room_(room) {}
+
+    void put_or_wait(item i) {
+        auto task = std::make_unique<node>(std::uint64_t{i.tenant}, item{i}, fair::terms{});
+        task->owner = &nobody_;
+        task->enqueued_at = clock::now();
+        while (!intake_.try_leave(*task)) std::this_thread::yield();
+        (void)task.release();  // NOLINT(bugprone-unused-return-value): a consumer's now
+    }
+    bool take_or_wait() {
+        for (;;) {
+            bool const nothing_comes = closed_.load(std::memory_order_acquire);
+            if (std::unique_ptr<node> const task{first()}) {
+                auto const queued_for = clock::now() - task->enqueued_at;
+                asm volatile("" ::"r"(queued_for.count()));
+                return true;
+            }
+            if (nothing_comes) return false;
+            std::this_thread::yield();
+        }
+    }
+    void close() { closed_.store(true, std::memory_order_release); }
+
+  private:
+    node* first() {
+        std::lock_guard const guard{lock_};
+        if (intake_.has_tasks() || intake_.given() == 0) collect();
+        fair::detail::entry* const e = tasks_.pop_front();
+        if (e == nullptr) return nullptr;
+        --held_;
+        return static_cast<node*>(e);
+    }
+    void collect() {
+        std::size_t const promised = held_ + intake_.given();
+        auto left = intake_.take(std::min(room_ - promised, fair::detail::intake::most_places));
+        while (fair::detail::entry* const e = left.pop_front()) {
+            tasks_.push_back(*e);
+            ++held_;
+        }
+    }
+
+    fair::detail::tenant nobody_{1};
+    fair::detail::intake intake_;
+    short_lock lock_;
+    linked_list<fair::detail::entry> tasks_;
+    std::size_t held_ = 0;
+    std::size_t const room_;
+    std::atomic<bool> closed_{false};
 };
 
 using fifo_queue = locked_queue<first_in_first_out>;
