@@ -75,8 +75,9 @@ class exchange {
     // After the end of a chunked body.
     http::fields trailers() const noexcept;
 
-    // The head of the answer. It is complete when the first piece is sent; if that piece was refused
-    // (failure_kind::misused), nothing has been sent, and another answer may be given after clear().
+    // The head of the answer. It is complete when the first piece is sent; if that piece was
+    // refused (failure_kind::misused), nothing has been sent, and another answer may be given after
+    // clear().
     response_text& answer() noexcept;
     bool answered() const noexcept;  // somebody has begun to send the head
 
