@@ -194,8 +194,9 @@ bool execution::compare_exchange(atomic_word& object, std::uint64_t& expected,
             from.stores[kept++] = from.stores[i];
         }
     }
-    bool const may_fail =
-        weak && can_exchange && spurious_failures_left_ != 0 && kept < chooser::max_alternatives;
+    bool const could_fail = weak && can_exchange && spurious_failures_left_ != 0;
+    bool const may_fail = could_fail && kept < chooser::max_alternatives;
+    if (could_fail && !may_fail) histories_cut_ = true;
     unsigned const taken = choose(branch::store, kept + (may_fail ? 1 : 0));
 
     if (can_exchange && taken == 0) {

@@ -1,5 +1,6 @@
 // Two lists: tasks move from one to the other as they are asked. So the walk of stop_all() needs no
-// position that a task which ends meanwhile could take away.
+// position that a task which ends meanwhile could take away. All in asked_ are newer than all in
+// unasked_, as the newest are asked first.
 #include "rondo/core/live_tasks.hpp"
 
 #include "rondo/core/assert.hpp"
@@ -44,7 +45,7 @@ live_task* live_tasks::next_to_ask() noexcept {
     stopping_ = true;
     live_task* const t = unasked_.pop_front();
     if (t == nullptr) return nullptr;
-    asked_.push_front(*t);
+    asked_.push_back(*t);
     t->hold();
     return t;
 }
@@ -57,7 +58,7 @@ std::vector<task_trace> live_tasks::traces() const {
 
 live_task* live_tasks::newest() noexcept {
     std::lock_guard const guard{lock_};
-    live_task* const t = unasked_.empty() ? asked_.front() : unasked_.front();
+    live_task* const t = asked_.empty() ? unasked_.front() : asked_.front();
     if (t != nullptr) t->hold();
     return t;
 }

@@ -91,12 +91,12 @@ class live_tasks {
     // Ends them all; what their destructors add, too. By the thread that runs them, between turns.
     void abandon_all() noexcept;
 
-    // Calls the function with each task, under the lock: it must be brief, and must not spawn, end
-    // or stop a task.
+    // Calls the function with each task, the newest first, under the lock: it must be brief, and
+    // must not spawn, end or stop a task.
     template <class Function>
     void for_each(Function f) const {
         std::lock_guard const guard{lock_};
-        for (task_list const* list : {&unasked_, &asked_}) {
+        for (task_list const* list : {&asked_, &unasked_}) {
             for (live_task const* t = list->front(); t != nullptr; t = list->after(*t)) f(*t);
         }
     }

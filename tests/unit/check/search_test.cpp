@@ -124,6 +124,29 @@ TEST(Search, WeakCompareExchangeFailsSpuriouslyAsOftenAsAllowed) {
     EXPECT_EQ(executions_with(3), 4U);
 }
 
+// An exchange has at most 26 outcomes: stores that may be read, and the failure without a reason.
+TEST(Search, IsIncompleteIfASpuriousFailureIsOneOutcomeTooMany) {
+    for (int const stores : {24, 25}) {
+        bool failed = false;
+        auto const result = check::explore({.preemptions = 0}, [&] {
+            check::atomic<int> x{0};
+            check::thread writer([&] {
+                for (int i = 1; i <= stores; ++i) x.store(i, order::relaxed);
+            });
+            check::thread other([&] {
+                int expected = stores;
+                bool const done = x.compare_exchange_weak(expected, 0, order::relaxed);
+                failed = failed || (!done && expected == stores);
+            });
+            writer.join();
+            other.join();
+        });
+        EXPECT_TRUE(result.ok) << result.error;
+        EXPECT_EQ(failed, stores == 24);
+        EXPECT_EQ(result.complete, failed) << stores;
+    }
+}
+
 TEST(Search, StopsAtTheGivenNumberOfExecutions) {
     auto const result = check::explore({.preemptions = -1, .max_executions = 10}, two_threads(8));
     EXPECT_TRUE(result.ok);

@@ -47,6 +47,7 @@ class machine final : public executor, timer_service {
         while (step()) {
         }
     }
+    void stop_all() { tasks_.stop_all(); }
     void lose_power() {
         fenced_ = true;
         while (jobs_.pop() != nullptr) {
@@ -146,6 +147,15 @@ TEST_F(Abandon, EndsTasksThatHaveNotBegunSleepOrAreShielded) {
     m.lose_power();
     EXPECT_EQ(log, (std::vector<std::string>{"shielded", "sleeps"}));
     EXPECT_EQ(m.alive(), 0U);
+}
+
+TEST_F(Abandon, EndsTheNewestFirstAlsoAfterAllWereAskedToStop) {
+    spawn(m, wait_here("oldest")).detach();
+    spawn(m, wait_here("old")).detach();
+    m.run_ready();
+    m.stop_all();  // which they hear of in their next turn
+    m.lose_power();
+    EXPECT_EQ(log, (std::vector<std::string>{"old", "oldest"}));
 }
 
 TEST_F(Abandon, EndsATaskThatHasGivenWay) {
