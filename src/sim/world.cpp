@@ -24,6 +24,7 @@
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
+#include <utility>
 
 #include "rondo/core/assert.hpp"
 #include "rondo/core/detail/thread_state.hpp"
@@ -47,13 +48,13 @@ char const* describe(outcome how) noexcept {
 }
 
 world::world(options chosen)
-    : options_(chosen),
+    : options_(std::move(chosen)),
       thread_(&rondo::detail::this_thread()),
-      schedule_(chosen.seed),
+      schedule_(options_.seed),
       random_(schedule_.split()),
-      now_(chosen.start),
-      home_(*this, chosen.start) {
-    RONDO_ASSERT(chosen.turn_time >= clock::duration::zero(), "a turn takes no negative time");
+      now_(options_.start),
+      home_(*this, options_.start) {
+    RONDO_ASSERT(options_.turn_time >= clock::duration::zero(), "a turn takes no negative time");
 }
 
 world::~world() {
