@@ -1,7 +1,9 @@
 // The end of a context
 //
 //   Asio shuts a context's services down from the newest to the oldest, so this one before the
-//   scheduler: what is posted meanwhile is still accepted, and destroyed with the scheduler.
+//   scheduler: what is posted meanwhile is still accepted, and destroyed with the scheduler. And
+//   before the strands, which would destroy it at once, in the thread that posts; so the service of
+//   the strands is made no later than this one.
 //   shutdown() takes each listed wait off the list and lets it leave its queue. A wait that was
 //   decided at that moment is owed a wake-up by a thread that is between its decision and its
 //   post; shutdown() waits until it has posted.
@@ -19,10 +21,15 @@
 //     context: that one is handed over as usual, no lock is held.
 #include "rondo/asio/detail/pending_waits.hpp"
 
+#include <boost/asio/detail/strand_executor_service.hpp>
 #include <mutex>
 #include <utility>
 
 namespace rondo::asio::detail {
+
+pending_waits::pending_waits(boost::asio::execution_context& context) : service(context) {
+    boost::asio::use_service<boost::asio::detail::strand_executor_service>(context);
+}
 
 void pending_waits::add(pending_wait& w) noexcept {
     owed_.fetch_add(1, std::memory_order_relaxed);  // ordered by the queue that w enters

@@ -7,7 +7,9 @@
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/execution_context.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/strand.hpp>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -156,6 +158,58 @@ TEST_F(AsioShutdown, WaitsForAWakeUpThatIsUnderWay) {
     releaser.join();
     EXPECT_EQ(alive.use_count(), 1);
     EXPECT_EQ(p.available(), 1U);  // what the coroutine would have had
+}
+
+// Says that its context shuts down; what is older has its turn after it.
+class last_sign final : public net::execution_context::service {
+  public:
+    inline static net::execution_context::id id;
+    explicit last_sign(net::execution_context& context) : service(context) {}
+
+    std::atomic<bool>* given = nullptr;
+
+  private:
+    void shutdown() noexcept override { given->store(true); }
+};
+
+// Notes which thread destroys it.
+struct last_seen_by {
+    explicit last_seen_by(std::thread::id& to) : thread(&to) {}
+    ~last_seen_by() { *thread = std::this_thread::get_id(); }
+    std::thread::id* thread;
+};
+
+// The context has its first strand after its first wait, and ends before a thread wakes who waits on
+// that strand: the handler is not destroyed in there.
+TEST_F(AsioShutdown, StrandTakesAWakeUpThatIsUnderWay) {
+    p.acquire()(net::bind_executor(
+        *io, [](std::exception_ptr const&, granted<permits::permit> got) { got->forget(); }));
+    p.release();
+    io->poll();
+
+    struct {
+        std::atomic<bool> under_way{false};
+        std::atomic<bool> ending{false};
+    } moments;
+    permits::acquire_op slow_to_wake{p, 1};
+    slow_to_wake.wake_with({[](void* passed) noexcept {
+                                auto& at = *static_cast<decltype(moments)*>(passed);
+                                at.under_way.store(true);
+                                while (!at.ending.load()) std::this_thread::yield();
+                            },
+                            &moments});
+    ASSERT_FALSE(slow_to_wake.enter());
+    net::use_service<last_sign>(*io).given = &moments.ending;
+    std::thread::id destroyed_by;
+    p.acquire()(net::bind_executor(net::make_strand(*io),
+                                   [seen = std::make_unique<last_seen_by>(destroyed_by)](
+                                       std::exception_ptr const&, auto const&) {}));
+    std::thread releaser{[this] { p.release(2); }};
+    while (!moments.under_way.load()) std::this_thread::yield();
+    end_context();
+    releaser.join();
+    EXPECT_EQ(destroyed_by, std::this_thread::get_id());
+    EXPECT_EQ(p.available(), 1U);
 }
 
 // A thread releases all the time while contexts come and go: no wake-up may reach a context that is

@@ -32,7 +32,7 @@ class pending_waits final : public boost::asio::execution_context::service {
   public:
     inline static boost::asio::execution_context::id id;
 
-    explicit pending_waits(boost::asio::execution_context& context) : service(context) {}
+    explicit pending_waits(boost::asio::execution_context& context);
 
     void add(pending_wait& w) noexcept;
 
