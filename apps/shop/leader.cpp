@@ -459,18 +459,25 @@ task<void> leader::look_at_screens(std::vector<order_id> const* unresolved) {
 }
 
 task<void> leader::look_at(std::uint32_t screen) {
+    constexpr clock::duration patience = 500ms;
     environment const& env = co_await this_environment();
     time_point const asked = env.timers().now();
     bool alive = screen_id(screen) == context_.me.self().id;
     if (!alive && screen < most_of_a_kind) {
         std::vector<std::byte> const nothing;
         cluster::address const at = context_.here.address_of(screen_id(screen));
-        auto const a =
-            co_await context_.me.ask(at, type(request::keepalive), nothing, 500ms, context_.mine);
+        auto const a = co_await context_.me.ask(at, type(request::keepalive), nothing, patience,
+                                                context_.mine);
         alive = a.has_value();
     }
-    if (alive) silent_since_.erase(screen);
-    if (!alive) silent_since_.try_emplace(screen, asked);
+    time_point const now = env.timers().now();
+    if (alive) {
+        silent_since_.erase(screen);
+    } else if (now - asked > 2 * patience) {
+        silent_since_.insert_or_assign(screen, now);  // it was this process that heard nobody
+    } else {
+        silent_since_.try_emplace(screen, asked);
+    }
 }
 
 }  // namespace rondo::shop

@@ -12,7 +12,7 @@
 //   newleader   leader, robot             levels           ack, stale
 //   recover     leader, robot or screen                    ready(holding), stale
 //   deliver     screen, robot             attempt          ack, gone
-//   discard     screen or leader, robot   attempt          ack
+//   discard     screen or leader, robot   attempt          ack, stale
 //
 // The epoch of the leader is in the head of every message (cluster/message.hpp); `stale` carries
 // the one that is known. Elections and tokens have messages of their own (cluster/election.hpp,

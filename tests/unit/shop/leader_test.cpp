@@ -61,6 +61,10 @@ class Leading : public testing::Test {
     std::vector<std::string> const& asked() const { return asked_; }
     void cut_other_off() { net_.cut(1000 + screen_id(1), 1000 + screen_id(0)); }
     void heal() { net_.heal(); }
+    // The process of the leader, when it has asked screen 1 next; and the answer is lost.
+    void stop_leader_when_it_asks() { stops_leader_ = true; }
+    bool leader_is_stopped() const { return screen_.is_paused(); }
+    void let_leader_go_on() { screen_.resume(); }
     // That the leader asked the gateway to cancel.
     std::size_t taken_over() const { return taken_over_; }
 
@@ -94,7 +98,11 @@ class Leading : public testing::Test {
         co_return answer_with(reply::nonsense);
     }
 
-    static task<cluster::answer> serve_as_other_screen(cluster::message) {
+    task<cluster::answer> serve_as_other_screen() {
+        if (std::exchange(stops_leader_, false)) {
+            screen_.pause();
+            co_await sleep_for(1h);
+        }
         co_return answer_with(reply::yes, presence{});
     }
     task<cluster::answer> serve_as_gateway(cluster::message m) {
@@ -118,7 +126,7 @@ class Leading : public testing::Test {
         cluster::peer me{self->bind(door_of(screen_id(1))).value(),
                          {},
                          {screen_id(1), 1},
-                         serve_as_other_screen};
+                         [this](cluster::message const&) { return serve_as_other_screen(); }};
         co_await me.run();
     }
     task<void> be_robot(sim::node* self) {
@@ -178,6 +186,7 @@ class Leading : public testing::Test {
     order_id first_;
     std::string reason_;
     bool loses_answer_ = false;
+    bool stops_leader_ = false;
     order_id made_;  // the cup that the robot has
     std::vector<std::string> asked_;
     std::optional<member_id> lost_;
@@ -230,6 +239,20 @@ TEST_F(Leading, TheOrderOfAScreenThatIsGoneIsTakenOver) {
     EXPECT_EQ(taken_over(), 0U);
     run_for(5s);
     EXPECT_EQ(taken_over(), 1U);
+}
+
+TEST_F(Leading, AScreenThatALeaderDidNotHearWhileItWasStoppedKeepsItsOrder) {
+    start();
+    start_customers();
+    open_order("1-j-1");
+    run_for(5s);
+    stop_leader_when_it_asks();
+    run_for(5s);
+    ASSERT_TRUE(leader_is_stopped());
+    run_for(12s);
+    let_leader_go_on();
+    run_for(20s);
+    EXPECT_EQ(taken_over(), 0U);
 }
 
 // The gateway names eight of them at a time.
