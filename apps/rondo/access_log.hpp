@@ -1,6 +1,6 @@
 // access_log.hpp: a line for each request.
 //
-// text   2026-01-02T03:04:05.678Z 192.0.2.1 "GET /a" 200 1234B 5.1ms tenant=acme wait=2.0ms id=...
+// text   2026-01-02T03:04:05.678Z 192.0.2.1 "GET /a" 200 123B 5.1ms tenant="acme" wait=2.0ms id=...
 // json   {"time":...,"client":...,"method":...,"target":...,"status":...,"bytes":...,
 //         "duration_ms":...,"tenant":...,"wait_ms":...,"request_id":...,"refused":...}
 //
