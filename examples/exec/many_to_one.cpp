@@ -9,25 +9,22 @@
 #include "rondo/sync/mpsc.hpp"
 
 using namespace std::chrono_literals;
-namespace mpsc = rondo::mpsc;
 
-rondo::task<void> produce(mpsc::sender<int> to, int first) {
+rondo::task<void> produce(rondo::mpsc::sender<int> to, int first) {
     for (int i = first; i < first + 100; ++i) (void)co_await to.send(i);  // waits for room
 }
 
-rondo::task<int> add_up(mpsc::receiver<int> from) {
-    for (int sum = 0;;) {
-        auto const number = co_await from.recv();
-        if (!number) co_return sum;  // all senders are gone
-        sum += *number;
-    }
+rondo::task<int> add_up(rondo::mpsc::receiver<int> from) {
+    int sum = 0;
+    while (auto const number = co_await from.recv()) sum += *number;
+    co_return sum;  // all senders are gone
 }
 
 int main() {
-    rondo::runtime rt{{.workers = 2}};
-    auto [to, from] = mpsc::channel<int>(8);
-    auto const low = rt.spawn(produce(to, 1));
-    auto const high = rt.spawn(produce(std::move(to), 101));
+    rondo::runtime rt;
+    auto [to, from] = rondo::mpsc::channel<int>(8);
+    rt.spawn(produce(to, 1)).detach();
+    rt.spawn(produce(std::move(to), 101)).detach();
     auto const sum = rt.block_on(rondo::with_timeout(add_up(std::move(from)), 5s));
     std::printf("%d\n", sum.value_or(-1));
     return sum == 20100 ? 0 : 1;
