@@ -561,7 +561,11 @@ std::size_t gateway::state::end(std::optional<clock::duration> within) {
     end_now(following);
     if (admin_server) (void)admin_server->blocking_stop(last_answers);
     std::lock_guard const answered{asking};  // what goes on there uses us
-    for (departure& d : departures) (void)d.end.blocking_join();
+    for (departure& d : departures) {
+        // The grace that an admin address left with may be longer than this one.
+        if (d.admin != nullptr) (void)d.admin->blocking_stop(last_answers);
+        (void)d.end.blocking_join();
+    }
     departures.clear();
     return sum;
 }

@@ -382,6 +382,21 @@ TEST(Reload, LeavesAnAdminAddressAtOnce) {
     EXPECT_FALSE(listens(port_in(address)));
 }
 
+// Though that address was given the grace of its time: the end has nobody else left to answer.
+TEST(Reload, HoldsTheEndUpForNobodyAtAnAdminAddressThatIsGone) {
+    scripted_server one{named("one")};
+    std::string const server = forwarding(anywhere, one.address());
+    std::string const patient = "[gateway]\nshutdown_grace = '1h'\n";
+    running r{patient + "[admin]\nlisten = '127.0.0.1:0'\n" + server};
+    wire watching = wire::to(r.admin_port());
+    watching.send("GET /events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
+    EXPECT_NE(watching.read_until("event: ").find("200 OK"), std::string::npos);
+    ASSERT_TRUE(r.reload(patient + server));
+    EXPECT_EQ(r.stop(), 0U);
+    (void)watching.read_to_end();
+    EXPECT_TRUE(watching.ended());
+}
+
 TEST(Reload, ShowsARenewedCertificateToNewConnectionsAndKeepsTheOldOnes) {
     scratch_directory in;
     in.write("www/index.html", "secure");
