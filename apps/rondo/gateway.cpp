@@ -1,5 +1,6 @@
 // A reload
-//   R1  routes, certificates, names: a table for each server; fails without a trace
+//   R1  routes, certificates, names: a table for each server; fails without a trace. Of names that
+//       are followed only their addresses
 //   R2  addresses: those that are open already are taken over, the others are bound; for each of
 //       them a door is opened. If one cannot be, those that were are closed again
 //   R3  servers that are new start; those that stay change; those that are gone begin to end.
@@ -142,11 +143,13 @@ struct gateway::state {
 
     reception receive_by(config const& c);
     std::expected<tables, std::vector<diagnostic>> open_routes(config const& c, resolver const& by);
+    std::expected<tables, std::vector<diagnostic>> look_up_again(resolver const& by);
     std::expected<plan, diagnostic> bind(config const& c, tables routes);
     std::shared_ptr<front> same_as(listeners const& at, plan const& so_far) const;
     void apply(plan p, config const& c);
     void apply_admin(listeners at, http::open_doors doors, config const& c);
-    std::expected<void, std::vector<diagnostic>> change_to(config const& c, resolver const& by);
+    std::expected<void, std::vector<diagnostic>> change_to(
+        config const& c, std::expected<tables, std::vector<diagnostic>> routes);
     tables current_routes() const;
     bool follow_names();
     task<void> keep_following();
@@ -350,11 +353,9 @@ void gateway::state::forget_what_ended() {
     std::erase_if(retired, [](auto const& t) { return t.use_count() == 1; });
 }
 
-// R1 to R4, from a plain thread that has the control.
-std::expected<void, std::vector<diagnostic>> gateway::state::change_to(config const& c,
-                                                                       resolver const& by) {
-    forget_what_ended();
-    auto routes = open_routes(c, by);
+// R2 and R3, from a plain thread that has the control.
+std::expected<void, std::vector<diagnostic>> gateway::state::change_to(
+    config const& c, std::expected<tables, std::vector<diagnostic>> routes) {
     if (!routes) return std::unexpected{std::move(routes.error())};
     auto next = bind(c, *std::move(routes));
     if (!next) return std::unexpected{std::vector{std::move(next.error())}};
@@ -369,6 +370,19 @@ auto gateway::state::current_routes() const -> tables {
     tables all;
     for (running_server const& s : servers) all.push_back(s.in_front->routes());
     return all;
+}
+
+// Files and certificates stay: what is half renewed just now must not keep a backend from being
+// followed, nor be shown before somebody has asked for it.
+auto gateway::state::look_up_again(resolver const& by)
+    -> std::expected<tables, std::vector<diagnostic>> {
+    tables made;
+    std::vector<diagnostic> wrong;
+    for (auto const& routes : current_routes()) {
+        made.push_back(routes->look_up_again({rt, log, by}, wrong));
+    }
+    if (!wrong.empty()) return std::unexpected{std::move(wrong)};
+    return made;
 }
 
 // Answers may take long: nobody who changes or ends the gateway waits for them, and if somebody has
@@ -398,8 +412,8 @@ bool gateway::state::follow_names() {
         auto const it = std::ranges::find(known, a, &decltype(known)::value_type::first);
         return it != known.end() ? it->second : names.ask(a);
     };
-    config const same = settings;
-    auto const done = change_to(same, by);
+    forget_what_ended();
+    auto const done = change_to(settings, look_up_again(by));
     if (!done) log->warn("names have other addresses, but {}", done.error().front().problem);
     return done.has_value();
 }
@@ -506,7 +520,8 @@ std::expected<std::uint64_t, std::vector<diagnostic>> gateway::reload(config c) 
         return std::unexpected{std::move(why)};
     };
     if (state_->draining) return refuse({{{}, "the gateway ends", ""}});
-    auto changed = state_->change_to(c, state_->names.ask);
+    state_->forget_what_ended();
+    auto changed = state_->change_to(c, state_->open_routes(c, state_->names.ask));
     if (!changed) return refuse(std::move(changed.error()));
     state_->log->set_level(log_levels[static_cast<std::size_t>(c.log)]);
     state_->settings = std::move(c);

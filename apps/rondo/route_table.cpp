@@ -62,6 +62,20 @@ std::shared_ptr<route_table> route_table::open(server_config const& from, recept
     return made;
 }
 
+std::shared_ptr<route_table> route_table::look_up_again(surroundings const& with,
+                                                        std::vector<diagnostic>& wrong) const {
+    std::shared_ptr<route_table> made{new route_table{*this}};
+    std::size_t const wrong_before = wrong.size();
+    for (route& r : made->routes_) {
+        r.proxy = nullptr;  // until open_proxies()
+        find_backends(r, with, this, wrong);
+    }
+    if (wrong.size() != wrong_before) return nullptr;
+    std::set<http::proxy const*> taken;
+    made->open_proxies(with, {this, taken});
+    return made;
+}
+
 // With the same client, to the same backends by the same weights.
 std::shared_ptr<http::proxy> route_table::inherit(route const& r, predecessor before,
                                                   bool same_path) const {
@@ -133,23 +147,26 @@ void route_table::open_files(gateway::route const& r, serve_from const& from,
 void route_table::open(gateway::route const& r, surroundings const& with, route_table const* before,
                        std::vector<diagnostic>& wrong) {
     if (auto const* const s = std::get_if<serve_from>(&r.target)) return open_files(r, *s, wrong);
-    auto const& forward = std::get<forward_to>(r.target);
-    tcp_addresses at;
-    for (backend const& b : forward.backends) {
+    routes_.push_back({.uri = r.uri,
+                       .files = nullptr,
+                       .proxy = nullptr,  // until open_proxies()
+                       .forward = std::get<forward_to>(r.target),
+                       .takes_turns = r.admission});
+    find_backends(routes_.back(), with, before, wrong);
+}
+
+void route_table::find_backends(route& of, surroundings const& with, route_table const* before,
+                                std::vector<diagnostic>& wrong) {
+    of.at.clear();
+    for (backend const& b : of.forward.backends) {
         auto const had = before != nullptr ? before->address_of(b.where) : std::nullopt;
         auto where = look_up(b.where, with.names, had);
         if (where) {
-            at.push_back(*where);
+            of.at.push_back(*where);
         } else {
             wrong.push_back(std::move(where.error()));
         }
     }
-    routes_.push_back({.uri = r.uri,
-                       .files = nullptr,
-                       .proxy = nullptr,  // until open_proxies()
-                       .forward = forward,
-                       .at = std::move(at),
-                       .takes_turns = r.admission});
 }
 
 task<void> route_table::answer(http::exchange* x) const {

@@ -70,6 +70,10 @@ class route_table {
     static std::shared_ptr<route_table> open(server_config const& from, reception const& through,
                                              surroundings const& with, predecessor before,
                                              std::vector<diagnostic>& wrong);
+    // The same with the addresses that names have now, and the certificates and directories that
+    // are open. Null if something is wrong.
+    std::shared_ptr<route_table> look_up_again(surroundings const& with,
+                                               std::vector<diagnostic>& wrong) const;
 
     task<void> answer(http::exchange* x) const;
     // Which cannot even be understood.
@@ -103,6 +107,8 @@ class route_table {
               std::vector<diagnostic>& wrong);
     void open_files(gateway::route const& r, serve_from const& from,
                     std::vector<diagnostic>& wrong);
+    static void find_backends(route& of, surroundings const& with, route_table const* before,
+                              std::vector<diagnostic>& wrong);
     void open_proxies(surroundings const& with, predecessor before);
     // The proxy of a route of another table that is as good for this one.
     std::shared_ptr<http::proxy> inherit(route const& r, predecessor before, bool same_path) const;

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <expected>
+#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
@@ -17,7 +18,9 @@
 #include "held_upstream.hpp"
 #include "rondo/sync/semaphore.hpp"
 #include "running.hpp"
+#include "support/child_process.hpp"
 #include "support/wire.hpp"
+#include "tls_wire.hpp"
 
 namespace rondo::gateway {
 namespace {
@@ -177,6 +180,36 @@ TEST(Names, HaveOneAddressForAllRoutesToThem) {
     EXPECT_TRUE(r.get().follow_names());
     EXPECT_EQ(body_of(r.ask("/a")), "two");
     EXPECT_EQ(body_of(r.ask("/b")), "two");
+}
+
+// Only the name has changed: what else a reload would read again may be half renewed just now.
+TEST(Names, AreFollowedWithTheDirectoriesAndCertificatesThatAreOpen) {
+    named_backend one{"one"};
+    named_backend two{"two"};
+    phone_book book;
+    book.move_to({one.at()});
+    test::scratch_directory in;
+    in.write("www/index.html", "a page");
+    issue_certificate(in, "before");
+    std::string const text =
+        "[[server]]\nlisten = '127.0.0.1:0'\n"
+        "tls = { certificate = 'site.pem', key = 'site.key' }\nmatch = [\n"
+        "  { uri = '/files', serve = 'www' },\n"
+        "  { uri = '/', forward = 'backend.test:80' } ]\n";
+    running r{text, in.path(), {book, by_hand}};
+    issue_certificate(in, "after");
+    std::filesystem::rename(in.path() / "www", in.path() / "moved");
+    book.move_to({two.at()});
+    EXPECT_TRUE(r.get().follow_names());
+    tls_wire w{r.port()};
+    EXPECT_EQ(w.shown(), "before");
+    EXPECT_EQ(body_of(w.ask()), "two");
+    EXPECT_EQ(body_of(w.ask("/files/index.html")), "a page");
+    // One that is asked for reads all of it again.
+    EXPECT_FALSE(r.reload(text, in.path()));
+    std::filesystem::rename(in.path() / "moved", in.path() / "www");
+    ASSERT_TRUE(r.reload(text, in.path()));
+    EXPECT_EQ(tls_wire{r.port()}.shown(), "after");
 }
 
 // As when there is no memory or no thread for a moment.
