@@ -10,13 +10,16 @@ namespace rondo::gateway {
 
 namespace {
 
-using reply = std::expected<admin_reply, std::string>;
+using reply = std::expected<admin_reply, no_answer>;
 
 // A reload looks names up, which takes its time.
 constexpr clock::duration patience = std::chrono::seconds{60};
 
-std::string why(admin_target const& whom, http::failure const& f) {
-    return "no answer from " + to_string(whom.at) + ": " + f.reason;
+no_answer why(admin_target const& whom, http::failure const& f) {
+    using enum http::failure_kind;
+    bool const ended = f.kind == refused || f.kind == closed;
+    return {"no answer from " + to_string(whom.at) + ": " + f.reason,
+            ended && f.source == http::party::upstream};
 }
 
 task<reply> call(http::client* c, admin_target const* whom, std::string verb, std::string path) {
@@ -45,7 +48,7 @@ task<reply> on_worker(runtime* rt, http::client* c, admin_target const* whom, st
                       std::string path) {
     auto calling = rt->spawn_pinned(call(c, whom, std::move(verb), std::move(path)));
     auto done = co_await calling.join();
-    if (!done) co_return std::unexpected{std::string{"it was stopped"}};
+    if (!done) co_return std::unexpected{no_answer{"it was stopped"}};
     co_return *std::move(done);
 }
 

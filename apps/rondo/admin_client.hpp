@@ -18,8 +18,13 @@ struct admin_reply {
     std::string body;
 };
 
-// Blocks, for some seconds at most. Says why if there is no answer.
-std::expected<admin_reply, std::string> ask(admin_target const& whom, std::string_view verb,
-                                            std::string_view path);
+struct no_answer {
+    std::string why;
+    bool gone = false;  // nobody is there, or who was has closed the connection
+};
+
+// Blocks, for a minute or so at most.
+std::expected<admin_reply, no_answer> ask(admin_target const& whom, std::string_view verb,
+                                          std::string_view path);
 
 }  // namespace rondo::gateway

@@ -99,6 +99,8 @@ struct whom {
     std::string address;  // empty: as the file says
 };
 
+constexpr char const* other_version = "the answer is not that of a gateway of this version";
+
 int complain(std::string const& what) {
     std::fprintf(stderr, "rondo: %s\n", what.c_str());
     return exit_cannot_start;
@@ -133,8 +135,8 @@ std::expected<admin_target, std::string> find(whom const& w) {
 }
 
 // Both print what the gateway says.
-int print_reply(std::expected<admin_reply, std::string> const& r) {
-    if (!r) return complain(r.error());
+int print_reply(std::expected<admin_reply, no_answer> const& r) {
+    if (!r) return complain(r.error().why);
     bool const fine = r->status < 300;
     std::fputs(r->body.c_str(), fine ? stdout : stderr);
     return fine ? EXIT_SUCCESS : r->status == 422 ? exit_bad_config : exit_cannot_start;
@@ -145,7 +147,7 @@ int ask_to_reload(whom const& w) {
     return target ? print_reply(ask(*target, "POST", "/reload")) : complain(target.error());
 }
 
-// Returns when the gateway has gone.
+// Returns when the gateway has gone, or does not say how it is.
 int ask_to_drain(whom const& w) {
     auto const target = find(w);
     if (!target) return complain(target.error());
@@ -153,10 +155,13 @@ int ask_to_drain(whom const& w) {
     if (!begun || begun->status >= 300) return print_reply(begun);
     std::size_t last = 0;
     std::printf("draining\n");
+    std::fflush(stdout);
     for (;;) {
         auto const said = ask(*target, "GET", "/status");
-        auto const now = said ? from_json(said->body) : std::nullopt;
-        if (!now) break;
+        if (!said && said.error().gone) break;
+        if (!said || said->status >= 300) return print_reply(said);
+        auto const now = from_json(said->body);
+        if (!now) return complain(other_version);
         if (now->connections != last) std::printf("%zu connections left\n", now->connections);
         std::fflush(stdout);
         last = now->connections;
@@ -179,10 +184,10 @@ int show_top(whom const& w, bool once) {
     bool const terminal = ::isatty(STDOUT_FILENO) == 1;
     for (bool first = true;; first = false) {
         auto const said = ask(*target, "GET", "/status");
-        if (!said) return first ? complain(said.error()) : EXIT_SUCCESS;
-        if (said->status != 200) return print_reply(said);
+        if (!said && said.error().gone && !first) return EXIT_SUCCESS;
+        if (!said || said->status != 200) return print_reply(said);
         auto const now = from_json(said->body);
-        if (!now) return complain("the answer is not that of a gateway of this version");
+        if (!now) return complain(other_version);
         std::string page = page_of(*now, columns_of_terminal(), terminal);
         // Home, then clear what is left of each line and below: without flicker.
         if (terminal && !once) {

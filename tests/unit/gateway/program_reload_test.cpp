@@ -128,6 +128,19 @@ TEST(Program, KeepsItsConfigurationIfTheNewOneIsBadAndSaysSo) {
     EXPECT_EQ(p.process().wait(), 0);
 }
 
+// Who drains one waits for its end: an answer that says nothing of it is not that.
+TEST(Program, ThatDrainsAnotherDoesNotTakeABadAnswerForItsEnd) {
+    scripted_server busy{[](wire& w) {
+        bool const asked_to_drain = w.read_message().starts_with("POST /drain ");
+        w.send(asked_to_drain
+                   ? "HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n"
+                   : "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 5\r\n\r\nbusy\n");
+    }};
+    ended const drained = rondo({"drain", "--admin", busy.address()});
+    EXPECT_EQ(drained.status, 1);
+    EXPECT_EQ(drained.said, "draining\nbusy\n");
+}
+
 // As of a disk with a fault: the file is there, can be opened, and not be read.
 TEST(Program, KeepsItsConfigurationIfItsFileCannotBeRead) {
     named_upstream const one{"one"};
