@@ -164,7 +164,9 @@ function show(s) {
   say('state', state);
   at('state').dataset.state = state;
   at('drain').hidden = !s.draining;
-  say('drain', `Ending: ${count(s.connections)} connections are open, ${count(s.in_flight)} requests are being answered.`);
+  // Also those that wait in line, or need no turn.
+  const unanswered = s.servers.reduce((sum, one) => sum + one.in_flight, 0);
+  say('drain', `Ending: ${count(s.connections)} connections are open, ${count(unanswered)} requests are not answered yet.`);
   say('offered', rate(s.offered));
   say('served', rate(s.served));
   say('in_flight', count(s.in_flight));

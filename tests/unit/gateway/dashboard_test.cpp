@@ -59,6 +59,7 @@ struct pretended {
         s.report = std::make_unique<http::server::report>();
         s.report->totals = {.connections = 41, .accepted = 99, .requests = n * 90, .refused = 0};
         s.report->answers[2] = n * 85;
+        s.report->in_flight = 5;  // none of them has a turn just now
         for (std::uint64_t i = 0; i < n * 90; ++i) s.report->times.record((i % 37) * 300us);
         route_table::backend_figures b;
         b.address = {boost::asio::ip::address_v4::loopback(), 9001};
@@ -168,6 +169,8 @@ TEST_F(Dashboard, ShowsWhatChangesAsTextInLightAndDarkAndOnAPhone) {
     source.draining = true;
     EXPECT_TRUE(browser.becomes("!document.getElementById('drain').hidden"));
     EXPECT_EQ(browser.evaluate(text_of("state")).as_string(), "draining");
+    EXPECT_EQ(browser.evaluate(text_of("drain")).as_string(),
+              "Ending: 41 connections are open, 5 requests are not answered yet.");
 
     // A tenant that comes late has a shade as soon as one that had it is not shown any more.
     std::string const later =
