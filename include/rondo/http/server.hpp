@@ -186,7 +186,8 @@ class server {
     task<std::size_t> stop(clock::duration grace);
     std::size_t blocking_stop(clock::duration grace);
 
-    // Accepts at these instead. The ones before empty their accept queues, then they are closed.
+    // Accepts at these instead. The ones before empty their accept queues, as far as
+    // max_connections has room, then they are closed.
     task<void> replace_doors(open_doors doors);
     // Takes the limits of connections and the times from here. Fewer connections than there are: no
     // more are accepted until enough have ended. Times of bodies hold for connections that come.
