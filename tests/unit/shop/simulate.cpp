@@ -117,20 +117,25 @@ bool run_many(std::uint64_t from, std::uint64_t count, std::uint64_t first, std:
 bool run_in_processes(std::uint64_t from, std::uint64_t count) {
     unsigned const processes = std::max(1U, std::thread::hardware_concurrency());
     std::vector<pid_t> children;
+    bool well = true;
     for (unsigned i = 0; i < processes; ++i) {
         pid_t const child = ::fork();
+        if (child < 0) {  // its seeds are not run
+            std::perror("simulate: fork");
+            well = false;
+            continue;
+        }
         if (child == 0) {
-            bool const well = run_many(from, count, i, processes);
+            bool const all_well = run_many(from, count, i, processes);
             std::fflush(stdout);
-            ::_exit(well ? EXIT_SUCCESS : EXIT_FAILURE);
+            ::_exit(all_well ? EXIT_SUCCESS : EXIT_FAILURE);
         }
         children.push_back(child);
     }
-    bool well = true;
     for (pid_t const child : children) {
         int status = 0;
-        ::waitpid(child, &status, 0);
-        well = well && WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS;
+        bool const ended = ::waitpid(child, &status, 0) == child;
+        well = well && ended && WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS;
     }
     return well;
 }
