@@ -74,9 +74,18 @@ foreach(name broken original IN ZIP_LISTS names broken_files originals)
   set_tests_properties(broken.shop.${name} PROPERTIES LABELS broken.shop TIMEOUT 120)
 endforeach()
 
-# Of many seeds all are run and counted, also those that show a violation; this shop shows one at
-# seed 1.
-add_test(NAME broken.shop.every_seed_counts
-  COMMAND broken_shop_sell_more_than_there_is --seeds 1)
-set_tests_properties(broken.shop.every_seed_counts PROPERTIES LABELS broken.shop TIMEOUT 120
-  PASS_REGULAR_EXPRESSION "seed 1: I1: .*process 1 of [0-9]+, [0-9.]+ s: 1 runs, ")
+# What is said of runs. This shop shows a violation at seeds 1 and 3.
+function(broken_shop_says name expected)
+  add_test(NAME broken.shop.${name} COMMAND broken_shop_sell_more_than_there_is ${ARGN})
+  set_tests_properties(broken.shop.${name} PROPERTIES LABELS broken.shop TIMEOUT 120
+    PASS_REGULAR_EXPRESSION "${expected}")
+endfunction()
+
+# Of many seeds all are run and counted, also those that show a violation.
+broken_shop_says(every_seed_counts
+  "seed 1: I1: .*process 1 of [0-9]+, [0-9.]+ s: 1 runs, " --seeds 1)
+broken_shop_says(seeds_begin_where_it_is_said
+  "seed 3: I1: .*process 1 of [0-9]+, [0-9.]+ s: 1 runs, " --seeds 1 --seed 3)
+broken_shop_says(many_seeds_have_no_trace "--trace is for one run" --seeds 1 --trace)
+broken_shop_says(one_seed_has_its_shortest_schedule
+  "seed 1: I1: .*with the first [0-9]+ faults:.*again: " --seed 1)

@@ -1,12 +1,12 @@
 // simulate: many runs of the simulated shop, or one of them to look at.
 //
-//   simulate --seeds N [--from S]     seeds S, S + 1, ...; from 1 if not said otherwise
+//   simulate --seeds N [--seed S]     N runs: seeds S, S + 1, ...; from 1 if not said otherwise
 //   simulate --seed S [--trace]       one run; with everything that happens
 //   simulate --caught-within N        seeds 1 to N of a shop that is broken on purpose
 //
 // A run counts if a fault came while an order was under way. Of many seeds all are run: each that
 // shows a violation is printed, and of the first one (in each process) the run with the shortest
-// schedule of faults that still shows it.
+// schedule of faults that still shows it. So it is of one seed without --trace.
 // What is broken has to be seen by a numbered invariant; the seeds that it took are printed.
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,6 +16,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -145,9 +146,10 @@ bool run_one(std::uint64_t seed, bool shown) {
     totals one;
     one.add(r);
     one.print();
-    std::printf("seed %" PRIu64 ": %s\n", seed,
-                r.violation.empty() ? "no violation" : r.violation.c_str());
-    return r.violation.empty();
+    bool const well = r.violation.empty();
+    std::printf("seed %" PRIu64 ": %s\n", seed, well ? "no violation" : r.violation.c_str());
+    if (!well && !shown) show(seed);
+    return well;
 }
 
 // A crash, or a run that never ends, is no proof of the checks.
@@ -164,18 +166,16 @@ bool is_caught(std::uint64_t within) {
 
 int usage() {
     std::fprintf(stderr,
-                 "simulate --seeds N [--from S] | --seed S [--trace] | --caught-within N\n");
+                 "simulate --seeds N [--seed S] | --seed S [--trace] | --caught-within N\n");
     return 2;
 }
 
 }  // namespace
 
 int main(int count, char** arguments) {
-    std::uint64_t seeds = 0;
-    std::uint64_t from = 1;
-    std::uint64_t seed = 0;
     std::uint64_t within = 0;
-    bool one = false;
+    std::optional<std::uint64_t> seeds;
+    std::optional<std::uint64_t> seed;
     bool shown = false;
     for (int i = 1; i < count; ++i) {
         std::string_view const a = arguments[i];
@@ -189,17 +189,18 @@ int main(int count, char** arguments) {
             seeds = n;
         } else if (a == "--caught-within") {
             within = n;
-        } else if (a == "--from") {
-            from = n;
         } else if (a == "--seed") {
             seed = n;
-            one = true;
         } else {
             return usage();
         }
     }
     if (within > 0) return is_caught(within) ? EXIT_SUCCESS : EXIT_FAILURE;
-    if (!one && seeds == 0) return usage();
-    bool const well = one ? run_one(seed, shown) : run_in_processes(from, seeds);
+    if (seeds == 0U || (!seeds && !seed)) return usage();
+    if (seeds && shown) {  // of several processes at once
+        std::fprintf(stderr, "simulate: --trace is for one run, --seed S\n");
+        return 2;
+    }
+    bool const well = seeds ? run_in_processes(seed.value_or(1), *seeds) : run_one(*seed, shown);
     return well ? EXIT_SUCCESS : EXIT_FAILURE;
 }
