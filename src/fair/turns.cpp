@@ -481,6 +481,12 @@ tenant* turns::forget() noexcept {
     return nullptr;
 }
 
+// Out of its place among those to be forgotten: let_go() puts it behind them all.
+void turns::remember(tenant& t) noexcept {
+    if (t.active_since_ == 0) t.active_since_ = ++activations_;
+    if (t.place_ == place::idle && !had_its_turn(t)) take_out(t);
+}
+
 void turns::let_go(tenant& t) noexcept {
     --t.holds_;
     if (t.holds_ != 0 || t.place_ != place::nowhere) return;

@@ -146,6 +146,7 @@ turnstile::fate turnstile::decide(caller& c) noexcept {
     if (!free || c.owner->in_flight >= limits_.max_in_flight_per_tenant) return fate::open;
     ++passed_;
     admit(c);
+    turns_.remember(*c.owner);
     return fate::admitted;
 }
 

@@ -32,7 +32,9 @@
 // Exceptions     the constructor and reconfigure() throw std::invalid_argument that names the field
 //                when a value cannot be; acquiring does so for a cost that cannot be, and throws
 //                std::bad_alloc and what entitlement_of throws, as the result of the wait.
-// Allocation     none but a block for a tenant that has to wait and is not remembered.
+// Allocation     none but a block for a tenant that is not remembered, if it has to wait or there
+//                is a max_in_flight_per_tenant. Those are remembered who have permits or wait, or
+//                are among the last 1024 that did, or in top().
 // Lifetime       it outlives its permits and those who wait. Its destructor closes it.
 // Example        examples/fair/one_at_a_time.cpp
 #pragma once

@@ -386,6 +386,68 @@ TEST(Gate, WhatTheUsersFunctionThrowsIsTheResult) {
     EXPECT_EQ(g.stats().queued, 0U);
 }
 
+// --- who is remembered -----------------------------------------------------------------------
+
+// A gate that counts all, and whose ranking is full: who is remembered is so for another reason.
+class GateThatCounts : public GateTest {
+  public:
+    int asked_of_first = 0;
+    int asked = 0;
+    door g{[&] {
+        gate_config<int> c = at_the_loop(places(3));
+        c.max_in_flight_per_tenant = 2;
+        c.quantum = 1;
+        c.entitlement_of = [this](int who) {
+            ++asked;
+            if (who == first) ++asked_of_first;
+            return entitlement{};
+        };
+        return c;
+    }()};
+    static constexpr int first = static_cast<int>(ranked_tenants);
+
+    GateThatCounts() {
+        for (int who = 0; who < first; ++who) g.try_acquire(who, 100)->release();
+    }
+};
+
+TEST_F(GateThatCounts, RanksWhoComesOftenThoughNobodyWaits) {
+    for (int i = 0; i < 1'000; ++i) g.try_acquire(first, 100)->release();
+    auto const top = g.top(1);
+    ASSERT_EQ(top.first.size(), 1U);
+    EXPECT_EQ(top.first[0].tenant, first);
+    EXPECT_NEAR(top.first[0].cost, 100'000, 1);
+}
+
+TEST_F(GateThatCounts, RemembersWhoOwesThoughItDidNotWait) {
+    auto dear = g.try_acquire(first);
+    auto one = g.try_acquire(first + 1);
+    auto two = g.try_acquire(first + 1);
+    auto backlog = line(g, first + 2, 20);
+    dear->release(50);
+    auto debtor = line(g, first, 1);
+    (*backlog[0].got)->release();
+    come_and_go({&backlog, &debtor}, 21);
+    EXPECT_EQ(order.back(), first);
+}
+
+TEST_F(GateThatCounts, RemembersWhoDidNotWait) {
+    for (int i = 0; i < 2; ++i) {
+        for (int who = 0; who < 200; ++who) g.try_acquire(who)->release();
+    }
+    EXPECT_EQ(g.stats().tenants_known, 200U);
+    EXPECT_EQ(asked, 200);
+}
+
+TEST_F(GateThatCounts, ForgetsWhoHasBeenAwayTheLongest) {
+    for (int i = 0; i < 2 * int{idle_tenants_kept}; ++i) {
+        g.try_acquire(first + 1 + i)->release();
+        if (i % 100 == 0) g.try_acquire(first)->release();
+    }
+    EXPECT_EQ(asked_of_first, 1);
+    EXPECT_LE(g.stats().tenants_known, idle_tenants_kept + ranked_tenants);
+}
+
 TEST_F(GateTest, RemembersNoMoreTenantsThanItNeeds) {
     door g{at_the_loop(places(1))};
     for (int round = 0; round < 100; ++round) {

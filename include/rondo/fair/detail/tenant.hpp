@@ -105,7 +105,7 @@ class tenant : public timer_node, public list_hook<tenant> {
     backlog const& tasks() const noexcept { return tasks_; }
     // Of a gate: callers that wait for a permit of their own tenant's, not for their turn.
     backlog const& held_back() const noexcept { return held_back_; }
-    // When it last became active, as a number that grows.
+    // When it last became active, as a number that grows; or was first served without that.
     std::uint64_t active_since() const noexcept { return active_since_; }
     // What it has queued in all.
     std::uint64_t load() const noexcept { return tasks_.cost() + held_back_.cost(); }

@@ -72,6 +72,9 @@ class turns {
         return !unused_.empty() || (idle_ > keep_ && !forgotten_.empty());
     }
     void keep_none() noexcept { keep_ = 0; }
+    // One that is held was served though nothing of it was queued: it is kept as if something had
+    // been, and is the last of those of late when it is let go.
+    void remember(tenant& t) noexcept;
     static void hold(tenant& t) noexcept { ++t.holds_; }
     void let_go(tenant& t) noexcept;
 
@@ -144,7 +147,7 @@ class turns {
     linked_list<tenant> next_;       // and those of the next
     linked_list<tenant> resting_;    // idle, and had their turn in this round
     linked_list<tenant> forgotten_;  // idle: to be forgotten, the first one first
-    linked_list<tenant> unused_;     // the same, but they never had a task, and are not kept
+    linked_list<tenant> unused_;     // the same, not kept: nothing of them was queued or served
     timer_wheel wheel_;
 };
 
