@@ -26,7 +26,8 @@
 //       less. In flight are permits of the lock; who passed by the word is counted for nobody.
 //   I5  at most max_queued are in line, and max_queued_per_tenant of a tenant.
 //   I6  outcasts_ is empty: the serve() or enter() that cast them out has let them go.
-//   I7  a caller that came under the lock holds its tenant, and so does the permit that it becomes.
+//   I7  a caller that came under the lock holds its tenant, and so does the permit that it becomes;
+//       but one that tries in vain, for which none is made.
 //
 // Races considered
 //   leave / line       a place is given back while a line forms: the exchange of one of the two is
@@ -128,13 +129,22 @@ void turnstile::put_place_back() noexcept {
 
 // --- callers come ----------------------------------------------------------------------------
 
-turnstile::fate turnstile::arrive(caller& c, tenant& t) noexcept {
+void turnstile::arrive(caller& c, tenant& t) noexcept {
     turns::hold(t);  // I7
     c.owner = &t;
     form_line();
     c.fate_ = decide(c);
     settle_line();
-    return c.fate_;
+}
+
+// Its tenant would be made for nothing, and forgotten at once.
+bool turnstile::tries_in_vain(caller& c) noexcept {
+    if (!c.tries_) return false;
+    form_line();
+    bool const in_vain = closing_ != closing::no || !lets_in();
+    if (closing_ != closing::no) c.fate_ = fate::closed;
+    settle_line();
+    return in_vain;
 }
 
 turnstile::fate turnstile::decide(caller& c) noexcept {
@@ -142,8 +152,7 @@ turnstile::fate turnstile::decide(caller& c) noexcept {
         if (!c.tries_) ++counters_.rejected_closed;
         return fate::closed;
     }
-    bool const free = turns_.empty() && spare_ > 0;  // I3: nobody is overtaken
-    if (!free || c.owner->in_flight >= limits_.max_in_flight_per_tenant) return fate::open;
+    if (!lets_in() || c.owner->in_flight >= limits_.max_in_flight_per_tenant) return fate::open;
     ++passed_;
     admit(c);
     turns_.remember(*c.owner);

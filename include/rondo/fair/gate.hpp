@@ -154,20 +154,20 @@ class gate<Key>::shared final : public detail::turnstile {
     }
 
     // Brings the caller under the lock; as turnstile::arrive().
-    fate come(caller& c, Key const& key) {
+    void come(caller& c, Key const& key) {
         std::size_t const hash = key_hash<Key>{}(key);
         c.enqueued_at = now();
         typename detail::roster<Key>::newcomer fresh;
         for (;;) {
-            node* t = nullptr;
-            fate decided = fate::open;
+            bool has_come = false;
             change(c.enqueued_at, [&] {
-                t = tenants_.find_or_add(key, hash, fresh);
+                node* const t = tenants_.find_or_add(key, hash, fresh);
+                has_come = t != nullptr || tries_in_vain(c);
                 if (t == nullptr) return;
                 if (fresh.added()) adopt();
-                decided = arrive(c, *t);
+                arrive(c, *t);
             });
-            if (t != nullptr) return decided;
+            if (has_come) return;
             tenants_.make(key, hash, fresh);
         }
     }
@@ -269,7 +269,8 @@ class gate<Key>::acquire_op : public detail::turnstile::caller {
             return true;
         }
         try {
-            return static_cast<shared&>(this->at()).come(*this, key_) != fate::open;
+            static_cast<shared&>(this->at()).come(*this, key_);
+            return this->fate_ != fate::open;
         } catch (...) {
             failure_ = std::current_exception();
             return true;

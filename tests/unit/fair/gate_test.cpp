@@ -55,6 +55,27 @@ TEST(Gate, PassingAllocatesNothingAndRemembersNobody) {
     EXPECT_EQ(g.stats().tenants_known, 0U);
 }
 
+TEST_F(GateTest, TryingInVainMakesNoTenant) {
+    int asked = 0;
+    gate_config<int> c = at_the_loop(places(1));
+    c.entitlement_of = [&](int) {
+        ++asked;
+        return entitlement{};
+    };
+    door g{std::move(c)};
+    auto held = g.try_acquire(9);
+    EXPECT_EQ(g.try_acquire(1).error(), try_gate_error::no_permit);
+    EXPECT_EQ(asked, 0);
+    auto waits = line(g, 2, 1);
+    EXPECT_EQ(asked, 1);
+    EXPECT_EQ(g.try_acquire(1).error(), try_gate_error::no_permit);
+    g.close();
+    EXPECT_EQ(g.try_acquire(1).error(), try_gate_error::closed);
+    EXPECT_EQ(asked, 1);
+    EXPECT_EQ(g.stats().rejected_closed, 0U);
+    loop.run_ready();
+}
+
 TEST(Gate, APermitIsGivenBackOnceWhoeverHasIt) {
     door g{places(1)};
     auto one = g.try_acquire(1);

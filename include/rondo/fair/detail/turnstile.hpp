@@ -102,7 +102,9 @@ class turnstile : public wait_queue {
     // It has come into the map.
     void adopt() noexcept { ++known_; }
     // Holds the tenant for the caller, and decides about it if that takes no line.
-    fate arrive(caller& c, tenant& t) noexcept;
+    void arrive(caller& c, tenant& t) noexcept;
+    // It only tries, and nobody is let in, of whichever tenant: decides that without one.
+    bool tries_in_vain(caller& c) noexcept;
     void limit(gate_limits const& l) noexcept;
     void entitle(tenant& t, entitlement const& e) noexcept;
     // Those in turn who are too many for the tenant's limit wait for that again.
@@ -135,6 +137,8 @@ class turnstile : public wait_queue {
     bool capped() const noexcept {
         return limits_.max_in_flight_per_tenant < limits_.max_in_flight;
     }
+    // With a line: nobody is overtaken by one that is let in (I3).
+    bool lets_in() const noexcept { return turns_.empty() && spare_.read() > 0; }
     bool may_take_turns(tenant const& t, std::size_t leaving = 0) const noexcept {
         return t.in_flight + t.tasks().length() - leaving < limits_.max_in_flight_per_tenant;
     }
