@@ -7,6 +7,7 @@
 //   ...
 //   EXPECT_EQ(during.count(), 0);
 //
+//   granted_before_it = 3;          // if not the next one but the fourth
 //   next_allocation_fails = true;   // of this thread; not when sanitized
 #pragma once
 
@@ -14,7 +15,6 @@
 #include <cstddef>
 #include <cstdlib>
 #include <new>
-#include <utility>
 
 #include "support/sanitized.hpp"
 
@@ -55,9 +55,14 @@ inline void on_free(void const volatile*) {}
 namespace rondo::test {
 
 inline thread_local bool next_allocation_fails = false;
+inline thread_local int granted_before_it = 0;
 
 inline void* count_allocation(std::size_t size, std::size_t alignment) {
-    if (std::exchange(next_allocation_fails, false)) throw std::bad_alloc{};
+    if (next_allocation_fails && granted_before_it-- == 0) {
+        next_allocation_fails = false;
+        granted_before_it = 0;
+        throw std::bad_alloc{};
+    }
     allocations.fetch_add(1, std::memory_order_relaxed);
     std::size_t const whole = (size + alignment - 1) / alignment * alignment;
     void* const memory = std::aligned_alloc(alignment, whole);

@@ -174,16 +174,28 @@ class gate<Key>::shared final : public detail::turnstile {
 
     void reconfigure(gate_terms<Key>&& t) {
         detail::require(validate(static_cast<gate_limits const&>(t)));
-        auto fresh = entitled(t);
-        change(now(), [&] {
-            limit(t);
-            tenants_.for_each([this](node& n) {  // before anybody comes: I4
-                hold_back(n);
-                call_up(n);
+        auto const by = entitled(t);
+        auto before = by;
+        remembered all;
+        std::size_t needed = 0;
+        bool changed = false;
+        while (!changed) {
+            all.reserve(needed + needed / 8 + 1);  // before anything changes: it may throw
+            change(now(), [&] {
+                needed = known();
+                changed = needed <= all.capacity();
+                if (!changed) return;
+                limit(t);
+                tenants_.for_each([&](node& n) {  // before anybody comes: I4
+                    hold_back(n);
+                    call_up(n);
+                    hold(n);
+                    all.push_back({&n, {}});
+                });
+                before = tenants_.exchange(std::move(before));
             });
-            fresh = tenants_.exchange(std::move(fresh));
-        });
-        entitle_all();
+        }
+        entitle_all(all, by);
     }
 
     top_tenants<Key> top(std::size_t how_many) {
@@ -194,30 +206,15 @@ class gate<Key>::shared final : public detail::turnstile {
     }
 
   private:
+    using remembered = std::vector<std::pair<node*, entitlement>>;
+
     static detail::roster<Key>::known entitled(gate_terms<Key>& t) {
         return std::make_shared<detail::entitlements<Key>>(t.tenants, std::move(t.entitlement_of),
                                                            t.when_full);
     }
 
-    // Tells the tenants that are remembered; those made since then were made of it.
-    void entitle_all() {
-        std::vector<std::pair<node*, entitlement>> all;
-        typename detail::roster<Key>::known by;
-        bool enough = false;
-        while (!enough) {
-            std::size_t needed = 0;
-            change(time_point::min(), [&] {
-                needed = known();
-                enough = needed <= all.capacity();
-                if (!enough) return;
-                by = tenants_.entitled();
-                tenants_.for_each([&](node& t) {
-                    hold(t);
-                    all.push_back({&t, {}});
-                });
-            });
-            if (!enough) all.reserve(needed + needed / 8 + 1);
-        }
+    // Tells the tenants that were remembered, and are held; those made since then were made of it.
+    void entitle_all(remembered& all, typename detail::roster<Key>::known const& by) {
         std::exception_ptr failure;
         try {
             for (auto& [t, e] : all) e = by->of(t->key);

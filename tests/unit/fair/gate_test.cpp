@@ -11,6 +11,7 @@
 #include <exception>
 #include <expected>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -178,6 +179,39 @@ TEST_F(GateTest, ATenantThatComesIsLetInBeforeTheBacklogOfOthers) {
     g.close();
     loop.run_ready();
 }
+
+#ifndef RONDO_TEST_SANITIZED  // sanitizers have an operator new of their own
+
+TEST_F(GateTest, TermsForWhichThereIsNoMemoryChangeNothing) {
+    door g{at_the_loop(places(1))};
+    auto held = g.try_acquire(9);
+    auto waits = line(g, 1, 2);
+    auto others = line(g, 2, 1);
+    gate_terms<int> t;
+    t.max_in_flight = 2;
+    t.tenants = {{1, {.weight = 2}}};
+    int failures = 0;
+    for (bool done = false; !done; failures += done ? 0 : 1) {
+        auto fresh = t;
+        test::granted_before_it = failures;
+        test::next_allocation_fails = true;
+        try {
+            g.reconfigure(std::move(fresh));
+            done = true;
+        } catch (std::bad_alloc const&) {
+            EXPECT_EQ(g.stats().max_in_flight, 1U) << failures;
+        }
+        test::next_allocation_fails = false;
+    }
+    EXPECT_GE(failures, 2);
+    EXPECT_EQ(g.stats().max_in_flight, 2U);
+    loop.run_ready();
+    EXPECT_TRUE(waits[0].in());
+    g.close();
+    loop.run_ready();
+}
+
+#endif
 
 // --- refusals --------------------------------------------------------------------------------
 
