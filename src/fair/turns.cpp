@@ -208,9 +208,9 @@ void turns::settle_now(tenant& t) noexcept {
 }
 
 // Of one that is aside any number of rounds may have passed: those that count are enough for its
-// debt and for all that it may keep.
+// debt and for all that it may keep. If none has, what it may keep may be less all the same: the
+// task for which it had saved is gone.
 void turns::settle_aside(tenant& t) noexcept {
-    if (t.round_ == round_) return;
     std::uint64_t const quantum = quantum_of(t);
     std::uint64_t const most = most_credit(t);
     gain(t, std::min(round_ - t.round_, (t.debt_ + most) / quantum + 1) * quantum);

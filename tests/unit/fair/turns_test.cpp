@@ -47,6 +47,11 @@ class queue_of_turns {
     void fill(std::size_t who, std::size_t tasks, std::uint64_t cost = 1) {
         for (std::size_t i = 0; i < tasks; ++i) add(who, cost);
     }
+    entry& add_held_back(std::size_t who, std::uint64_t cost = 1) {
+        entry& e = *entries_.emplace_back(std::make_unique<entry>(terms{.cost = cost}));
+        turns_.add_held_back(at(who), e);
+        return e;
+    }
     // Whose task comes next; nothing when there is none.
     std::optional<std::size_t> next() {
         entry const* const e = turns_.next();
@@ -313,6 +318,20 @@ TEST(FairTurns, CreditThatWasSavedForATaskIsKeptForTheNextThatCostsAsMuch) {
     EXPECT_EQ(q.serve(900).at(b), 0U);
     q.order().remove(first);
     EXPECT_EQ(q.serve(110).at(b), 1'000U);
+}
+
+TEST(FairTurns, CreditThatWasSavedForATaskHeldBackIsLostWithIt) {
+    for (bool const looked_at : {false, true}) {
+        queue_of_turns q{1};
+        q.fill(a, 10'000);
+        entry& dear = q.add_held_back(b, 1'000);
+        for (int i = 0; i < 500; ++i) q.add_held_back(b);
+        EXPECT_EQ(q.serve(600).at(b), 0U);
+        if (looked_at) q.order().reweigh(q.at(b), 1);  // it has all of its quanta up to now
+        q.order().remove_held_back(dear);
+        while (!q.at(b).held_back().empty()) q.order().call_up(q.at(b));
+        EXPECT_LE(q.serve(100).at(b), 50 + turns::kept_quanta + 1) << looked_at;
+    }
 }
 
 TEST(FairTurns, ACheapTaskOfHigherPriorityDoesNotCostTheSavedCredit) {
