@@ -5,9 +5,10 @@
 // the first of them; what it cannot spend it keeps for the next round. With these additions:
 //
 //   new first   A tenant that becomes active gets the quantum of this round at once, and one task
-//               of it is taken before the others have theirs (the list of new flows of RFC 8290,
-//               but a task each and not a quantum). Then it has the rest of its turn at the end of
-//               this round.
+//               of it is taken before the others have theirs, if that pays for it (the list of new
+//               flows of RFC 8290, but a task each and not a quantum; and a flow there may owe what
+//               its packet costs more, which here those would leave behind who come once and are
+//               forgotten). Then it has the rest of its turn at the end of this round.
 //   once        A tenant that has nothing left loses what credit it has. If something was taken of
 //               it in this round it has had its turn: if it comes back in the same round it waits
 //               for the next one, as one that had stayed. So it is remembered until the round is

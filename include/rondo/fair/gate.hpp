@@ -10,7 +10,8 @@
 //                caller has it with one atomic operation; nobody overtakes those who wait.
 //                They are let in in the order of a scheduler (scheduler.hpp, docs/fair.md): each
 //                tenant has its share of the cost let in, a tenant that becomes active comes before
-//                the backlog of others, nobody starves.
+//                the backlog of others if its quantum * weight pays for its caller, and nobody
+//                starves.
 //                At most max_in_flight_per_tenant permits of a tenant are out; those of it who wait
 //                for that hold up nobody else, and it has its share as far as that limit leaves it
 //                as much: what it could not spend meanwhile it keeps, up to two quanta and what its

@@ -8,7 +8,8 @@
 //                was delivered of two tenants that had tasks queued all the time, divided by their
 //                weights, differs by at most max_cost/w_i + max_cost/w_j + 2 * quantum.
 //                A tenant that becomes active has one task delivered before the backlog of others,
-//                once in a round. Priorities order a tenant's own tasks. Nobody starves, and a
+//                once in a round, if that costs no more than its quantum * weight; else it saves
+//                for it in line. Priorities order a tenant's own tasks. Nobody starves, and a
 //                dequeue finds a task whenever one is queued, whatever it costs.
 //                Never more than max_global tasks are queued, nor max_per_tenant of a tenant.
 //                A task is not delivered after its deadline, by the time that the operation read

@@ -176,6 +176,19 @@ TEST(FairTurns, AQuietTenantIsServedBeforeTheBacklog) {
     EXPECT_EQ(q.next(7), "caaaaaa");
 }
 
+TEST(FairTurns, ATenantWhoseQuantumDoesNotPayForItsTaskIsNotInFront) {
+    queue_of_turns q{8};
+    q.fill(a, 1'000);
+    EXPECT_EQ(q.next(3), "aaa");
+    q.add(b, 8);
+    EXPECT_EQ(q.next(1), "b");
+    q.add(c, 9);
+    EXPECT_EQ(q.next(6), "aaaaac");  // a has the rest of its turn before it
+    q.add(d, 80);
+    EXPECT_EQ(q.serve(9 * 8).at(d), 0U);
+    EXPECT_EQ(q.serve(9).at(d), 80U);  // ten quanta pay for it
+}
+
 TEST(FairTurns, OfSeveralNewTenantsEachWaitsForOneTaskOfTheOthers) {
     queue_of_turns q{10};
     q.fill(a, 100);
