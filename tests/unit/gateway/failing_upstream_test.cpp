@@ -1,5 +1,8 @@
 // Forwarding to upstreams that fail: what is tried again, and what the client is told.
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 
 #include <atomic>
 #include <boost/asio/ip/address_v4.hpp>
@@ -315,6 +318,18 @@ struct ending {
     std::string last_words;
 };
 
+// Until the other side's system has it, with all that was sent before; shutdown() may return
+// earlier.
+void await_arrival_of_end(wire const& w) {
+    tcp_info info{};
+    do {
+        // real time: what is waited for is the system.
+        std::this_thread::sleep_for(std::chrono::milliseconds{1});
+        socklen_t size = sizeof info;
+        ASSERT_EQ(::getsockopt(w.fd(), IPPROTO_TCP, TCP_INFO, &info, &size), 0);
+    } while (info.tcpi_state == TCP_FIN_WAIT1);
+}
+
 void expect_post_once(ending const& how) {
     std::atomic<int> connections{0};
     semaphore end_now{0};
@@ -329,6 +344,7 @@ void expect_post_once(ending const& how) {
             if (auto told = end_now.blocking_acquire()) told->forget();
             w.send(how.last_words);
             w.end_sending();
+            await_arrival_of_end(w);
             has_ended.add_permits(1);
             heard_behind_the_end = w.read_to_end();
         }};
