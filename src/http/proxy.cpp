@@ -124,6 +124,7 @@ struct proxy::attempt {
     bool fresh = false;    // with a new connection
     bool reused = false;   // the connection had been kept open
     bool dropped = false;  // of the body something was sent that is here no more
+    bool late = false;     // nothing of the body was here when it could have been sent
     bool begun = false;    // a byte of a response came
     bool headed = false;   // its head did
     std::optional<std::string_view> piece = {};  // of the body: read, and here until the next
@@ -166,9 +167,11 @@ std::vector<proxy::figures> proxy::measure() const {
 }
 
 void proxy::failed(exchange const& x, attempt const& a, failure const& f) {
-    // A connection that was kept open may be closed at any time; the backend is well. So it may be
-    // if it has nothing to say for long, in an answer that it has begun.
-    bool const stale = a.reused && f.kind == failure_kind::closed && !a.begun;
+    // A connection that was kept open may be closed at any time; the backend is well. So may one
+    // over which nothing was sent, as the client had nothing to send. And so it may be if it has
+    // nothing to say for long, in an answer that it has begun.
+    bool const idle = a.reused || (a.late && f.retry_safe);
+    bool const stale = idle && f.kind == failure_kind::closed && !a.begun;
     bool const quiet = a.headed && f.kind == failure_kind::timed_out;
     bool const blamed = f.source == party::upstream && !stale && !quiet;
     if (!blamed && !lacks_means(f)) return;
@@ -274,6 +277,7 @@ task<void> proxy::upload(exchange* x, call* to, attempt* a) {
 }
 
 task<outcome> proxy::finish_download(exchange* x, call* from, attempt* a) {
+    a->late = !a->piece && !a->dropped;  // the upload has begun, and came as far as it could
     auto const done = co_await download(x, from, a);
     a->end->upload.request_stop();
     co_return done;

@@ -65,6 +65,25 @@ TEST(Blame, APauseOfTheClientIsNotTheBackends) {
     EXPECT_EQ(failures(r), "0");
 }
 
+// The head goes with the first piece of the body: until then nobody but the client is late.
+TEST(Blame, ABackendThatIsTiredOfWaitingForARequestIsNotToBlame) {
+    for (std::string const last_words : {"", "HTTP/1.1 408 Request Timeout\r\n\r\n"}) {
+        semaphore end_now{0};
+        scripted_server up{[&](wire& w) {
+            if (auto told = end_now.blocking_acquire()) told->forget();
+            w.send(last_words);
+        }};
+        running r{with_admin + forwarding_to(quoted(up))};
+        wire w = r.connect();
+        w.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n");
+        EXPECT_EQ(w.read_head(), "HTTP/1.1 100 Continue\r\n\r\n");
+        end_now.add_permits(1);
+        EXPECT_EQ(status_of(w.read_message()), "502");
+        EXPECT_EQ(failures(r), "0");
+        EXPECT_EQ(figure(r, "rondo_upstream_up"), "1");
+    }
+}
+
 TEST(Blame, ABackendThatIsLateAfterAllOfABodyIsToBlame) {
     scripted_server up{[](wire& w) { (void)w.read_to_end(); }};
     running r{with_admin + forwarding_to(quoted(up), "timeouts = { response = '50ms' }\n")};

@@ -279,17 +279,23 @@ TEST(Proxy, TakesNothingForAnAnswerThatCameBeforeTheRequestWasSent) {
     expect_post_by_another_connection(up);
 }
 
-// A worker that is held up: meanwhile the kept connection ends, and then the body comes.
+// A worker that is held up: meanwhile a connection ends, and then the body comes. For a second try
+// there is another backend, at the same address.
 class held_up {
   public:
     explicit held_up(http::client::endpoint const& behind)
-        : backend_{client_, {.backends = {{behind}}}},
+        : backend_{client_, {.backends = {{behind}, {behind}}}},
           front_{rt_,
                  {.listen = {{http::client::endpoint{boost::asio::ip::address_v4::loopback(), 0}}}},
                  [this](http::exchange* x) { return answer(x); }} {
         if (!front_.start()) throw std::runtime_error("cannot listen");
     }
     wire connect() const { return wire::to(front_.addresses().front().port()); }
+    std::uint64_t failures() const {
+        std::uint64_t n = 0;
+        for (auto const& f : backend_.measure()) n += f.failures;
+        return n;
+    }
 
     std::binary_semaphore is_held{0};
     std::binary_semaphore go_on{0};
@@ -312,8 +318,9 @@ class held_up {
 
 // Two things come while the worker is held up, and are there when it looks: the body of a POST that
 // has chosen a connection, and the end of that, perhaps with some last words. Whichever is heard of
-// first, the connection has ended before anything was sent.
+// first, the connection has ended before anything was sent, and nobody is to blame.
 struct ending {
+    bool of_a_kept_one = true;
     bool before_the_body;
     std::string last_words;
 };
@@ -339,8 +346,10 @@ void expect_post_once(ending const& how) {
     {
         scripted_server up{[&](wire& w) {
             if (connections++ != 0) return always(ok)(w);
-            (void)w.read_message();
-            w.send(ok);
+            if (how.of_a_kept_one) {
+                (void)w.read_message();
+                w.send(ok);
+            }
             if (auto told = end_now.blocking_acquire()) told->forget();
             w.send(how.last_words);
             w.end_sending();
@@ -351,8 +360,10 @@ void expect_post_once(ending const& how) {
         held_up h{{boost::asio::ip::address_v4::loopback(), up.port()}};
         wire w = h.connect();
         wire other = h.connect();
-        w.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
-        EXPECT_EQ(body_of(w.read_message()), "ok");
+        if (how.of_a_kept_one) {
+            w.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+            EXPECT_EQ(body_of(w.read_message()), "ok");
+        }
         w.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n");
         EXPECT_EQ(w.read_head(), "HTTP/1.1 100 Continue\r\n\r\n");
         other.send("GET /hold HTTP/1.1\r\nHost: h\r\n\r\n");
@@ -363,6 +374,7 @@ void expect_post_once(ending const& how) {
         if (how.before_the_body) w.send("body");
         h.go_on.release();
         answer = w.read_message();
+        EXPECT_EQ(h.failures(), 0U);
     }
     EXPECT_EQ(body_of(answer), "ok");
     EXPECT_EQ(connections, 2);
@@ -377,6 +389,30 @@ TEST(Proxy, SendsNothingOfAPostOverAConnectionThatItHasGivenUp) {
 TEST(Proxy, SendsNothingOfAPostOverAConnectionOfWhoseEndItCouldHaveHeard) {
     expect_post_once({.before_the_body = false, .last_words = ""});
     expect_post_once({.before_the_body = false, .last_words = poison});
+}
+
+TEST(Proxy, SendsNothingOfAPostOverANewConnectionThatEndsBeforeItsBodyComes) {
+    for (bool const before_the_body : {true, false}) {
+        expect_post_once(
+            {.of_a_kept_one = false, .before_the_body = before_the_body, .last_words = ""});
+        expect_post_once(
+            {.of_a_kept_one = false, .before_the_body = before_the_body, .last_words = poison});
+    }
+}
+
+TEST(Proxy, BlamesABackendThatClosesBehindABodyThatWasLate) {
+    scripted_server up{[](wire& w) { (void)w.read_message(); }};
+    held_up h{{boost::asio::ip::address_v4::loopback(), up.port()}};
+    wire w = h.connect();
+    wire other = h.connect();
+    w.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n");
+    EXPECT_EQ(w.read_head(), "HTTP/1.1 100 Continue\r\n\r\n");
+    other.send("GET /hold HTTP/1.1\r\nHost: h\r\n\r\n");
+    h.is_held.acquire();  // then the other task has found no body
+    w.send("body");
+    h.go_on.release();
+    EXPECT_EQ(status_of(w.read_message()), "502");
+    EXPECT_EQ(h.failures(), 1U);
 }
 
 TEST(Proxy, SendsAnIdempotentRequestAgainWhoseBodyIsStillThere) {
