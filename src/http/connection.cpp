@@ -428,7 +428,7 @@ task<void> connection::linger() {
 bool connection::is_followed() const noexcept { return body_is_followed() && !read_on_; }
 
 void connection::seal(http::framing otherwise) {
-    if (head_sent_ && !is_to_be_made_anew(answer_)) return;
+    if (has_head()) return;
     head_sent_ = true;
     int const status = answer_.status();
     bool const never_has_body = status < 200 || status == 204;
@@ -454,7 +454,7 @@ void connection::seal(http::framing otherwise) {
 task<std::expected<std::string_view, failure>> connection::read() {
     if (!continued_) {
         continued_ = true;
-        if (!head_sent_ && in_.empty()) {
+        if (!has_head() && in_.empty()) {
             auto const sent = co_await send_interim("HTTP/1.1 100 Continue\r\n\r\n");
             if (!sent) co_return std::unexpected{sent.error()};
         }
@@ -517,14 +517,14 @@ task<done> connection::finish_tunnel() {
 
 task<done> connection::inform(response_text* hints) {
     RONDO_ASSERT(is_interim(hints->status()), "what comes before an answer is 1xx");
-    if (head_sent_) co_return std::unexpected{misused("the head was sent before")};
+    if (has_head()) co_return std::unexpected{misused("the head was sent before")};
     if (head_.minor == 0) co_return done{};
     co_return co_await send_interim(hints->seal().data());
 }
 
 task<done> connection::send(std::string_view body) {
     if (informing_) co_await let_interim_end();
-    if (head_sent_) co_return std::unexpected{misused("the head was sent before")};
+    if (has_head()) co_return std::unexpected{misused("the head was sent before")};
     // A length that a 304 has is that of the 200 (RFC 9110, 8.6), which is not known here.
     bool const has_length = answer_.status() != 304 || !body.empty();
     if (!answer_.framing() && has_length) answer_.length(body.size());
@@ -536,7 +536,7 @@ task<done> connection::send(std::string_view body) {
 
 task<done> connection::send_file(int file, std::uint64_t offset, std::uint64_t length) {
     if (informing_) co_await let_interim_end();
-    if (head_sent_) co_return std::unexpected{misused("the head was sent before")};
+    if (has_head()) co_return std::unexpected{misused("the head was sent before")};
     answer_.length(length);
     seal(framing::length);
     auto const sent = co_await write_file(file, offset, length);
@@ -582,7 +582,7 @@ task<void> connection::gone() {
 
 task<done> connection::upgrade() {
     if (informing_) co_await let_interim_end();
-    if (head_sent_) co_return std::unexpected{misused("the head was sent before")};
+    if (has_head()) co_return std::unexpected{misused("the head was sent before")};
     tunnel_ = true;
     answer_.status(101);
     seal(framing::none);

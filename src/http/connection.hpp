@@ -98,6 +98,8 @@ class connection final : public channel {
     task<done> finish_behind_interim(std::span<field const> trailer);
     task<done> finish_tunnel();
     bool is_followed() const noexcept;
+    // It is complete, and was not cleared before somebody began to send it.
+    bool has_head() const noexcept { return head_sent_ && !is_to_be_made_anew(answer_); }
     // Completes the head, if that was not done.
     void seal(http::framing otherwise);
 

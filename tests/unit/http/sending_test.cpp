@@ -132,13 +132,17 @@ TEST(Sending, NoPieceGoesWithoutTheHead) {
     EXPECT_EQ(body_in(answer), "hello");
 }
 
+task<void> refuse_a_piece(exchange* x) {
+    x->answer().length(5);
+    auto const too_much = co_await x->write("too much");
+    EXPECT_FALSE(too_much);
+    EXPECT_FALSE(x->answered());
+    x->answer().clear();
+}
+
 TEST(Sending, AnotherAnswerMayBeGivenAfterAPieceThatWasRefused) {
     served s{[](exchange* x) -> task<void> {
-        x->answer().length(5);
-        auto const too_much = co_await x->write("too much");
-        EXPECT_FALSE(too_much);
-        EXPECT_FALSE(x->answered());
-        x->answer().clear();
+        co_await refuse_a_piece(x);
         x->answer().status(500);
         x->answer().length(5);
         auto const fits = co_await x->write("error");
@@ -148,6 +152,92 @@ TEST(Sending, AnotherAnswerMayBeGivenAfterAPieceThatWasRefused) {
     std::string const answer = s.answer_to(last_get);
     EXPECT_EQ(status_in(answer), 500) << answer;
     EXPECT_EQ(body_in(answer), "error");
+}
+
+TEST(Sending, AWholeAnswerMayBeGivenAfterAPieceThatWasRefused) {
+    served s{[](exchange* x) -> task<void> {
+        co_await refuse_a_piece(x);
+        x->answer().status(413);
+        auto const sent = co_await x->send("too long");
+        EXPECT_TRUE(sent);
+    }};
+    std::string const answer = s.answer_to(last_get);
+    EXPECT_EQ(status_in(answer), 413) << answer;
+    EXPECT_EQ(body_in(answer), "too long");
+}
+
+TEST(Sending, AnotherAnswerMayBeGivenAfterAWholeOneThatWasRefused) {
+    served s{[](exchange* x) -> task<void> {
+        x->answer().length(5);
+        auto const too_much = co_await x->send("too much");
+        EXPECT_FALSE(too_much);
+        EXPECT_FALSE(x->answered());
+        x->answer().clear();
+        auto const fits = co_await x->send("hello");
+        EXPECT_TRUE(fits);
+    }};
+    std::string const answer = s.answer_to(last_get);
+    EXPECT_EQ(status_in(answer), 200) << answer;
+    EXPECT_EQ(body_in(answer), "hello");
+}
+
+TEST(Sending, AFileMayBeSentAfterAPieceThatWasRefused) {
+    int const file = ::memfd_create("hello", MFD_CLOEXEC);
+    ASSERT_EQ(::write(file, "hello", 5), 5);
+    {
+        served s{[file](exchange* x) {
+            return [](exchange* on, int f) -> task<void> {
+                co_await refuse_a_piece(on);
+                auto const sent = co_await on->send_file(f, 0, 5);
+                EXPECT_TRUE(sent);
+            }(x, file);
+        }};
+        std::string const answer = s.answer_to(last_get);
+        EXPECT_EQ(status_in(answer), 200) << answer;
+        EXPECT_EQ(body_in(answer), "hello");
+    }
+    ::close(file);
+}
+
+TEST(Sending, ATunnelMayBeginAfterAPieceThatWasRefused) {
+    served s{[](exchange* x) -> task<void> {
+        co_await refuse_a_piece(x);
+        auto const agreed = co_await x->upgrade();
+        EXPECT_TRUE(agreed);
+        (void)co_await x->write("hello");
+    }};
+    std::string const all = s.answer_to(last_get);
+    EXPECT_EQ(status_in(all), 101) << all;
+    EXPECT_EQ(body_in(all), "hello");
+}
+
+TEST(Sending, HintsMayBeSentAfterAPieceThatWasRefused) {
+    served s{[](exchange* x) -> task<void> {
+        co_await refuse_a_piece(x);
+        response_text hints;
+        hints.status(103);
+        auto const informed = co_await x->inform(&hints);
+        EXPECT_TRUE(informed);
+        (void)co_await x->send("hello");
+    }};
+    std::string const all = s.answer_to(last_get);
+    EXPECT_EQ(status_in(all), 103) << all;
+    EXPECT_TRUE(all.ends_with("\r\n\r\nhello")) << all;
+}
+
+// Otherwise both would wait for the body.
+TEST(Sending, WhoWaitsFor100HasItThoughAPieceWasRefusedBefore) {
+    served s{[](exchange* x) -> task<void> {
+        co_await refuse_a_piece(x);
+        auto const body = co_await x->read();
+        std::string_view const said = body.value_or("nothing");
+        (void)co_await x->send(said);
+    }};
+    wire w = s.dial();
+    w.say("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n");
+    EXPECT_EQ(w.hear_until("\r\n\r\n"), "HTTP/1.1 100 Continue\r\n\r\n");
+    w.say("body");
+    EXPECT_EQ(body_in(w.hear_all()), "body");
 }
 
 // It would be the beginning of the body, or of the next answer.
