@@ -384,16 +384,22 @@ void channel::begin_body(http::framing f, std::uint64_t length, bool muted) noex
     out_sent_ = 0;
 }
 
-done channel::take_from_promised(std::uint64_t size) noexcept {
+done channel::is_promised(std::uint64_t size) const noexcept {
     if (out_ended_) return std::unexpected{misused("the message has been sent")};
     if (left_off_) return std::unexpected{misused("the message was left off")};
     if (out_framing_ == framing::none && size != 0) {
         return std::unexpected{misused("the message has no body")};
     }
-    if (out_framing_ != framing::length) return {};
-    if (size > out_left_) return std::unexpected{misused("more than the length that was promised")};
-    out_left_ -= size;
+    if (out_framing_ == framing::length && size > out_left_) {
+        return std::unexpected{misused("more than the length that was promised")};
+    }
     return {};
+}
+
+done channel::take_from_promised(std::uint64_t size) noexcept {
+    done const fits = is_promised(size);
+    if (fits && out_framing_ == framing::length) out_left_ -= size;
+    return fits;
 }
 
 buffer* channel::take_head() noexcept {
@@ -463,6 +469,8 @@ task<done> channel::end_body(std::span<field const> trailer) {
 
 task<done> channel::write_file(int file, std::uint64_t offset, std::uint64_t length) {
     if (out_framing_ != framing::length || tls_ || out_muted_) {
+        done const fits = is_promised(length);
+        if (!fits) co_return fits;
         if (out_head_ != nullptr) {
             auto const sent = co_await write_body({});
             if (!sent) co_return sent;

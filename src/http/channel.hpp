@@ -198,7 +198,9 @@ class channel : public watched {
     std::string_view take_piece() noexcept;
     // The next piece of a chunked body, or how many more bytes are needed.
     std::expected<std::string_view, failure> next_chunk();
-    // Whether a piece of that size fits what was promised, and follows what was; takes it off.
+    // Whether a piece of that size fits what was promised, and follows what was.
+    done is_promised(std::uint64_t size) const noexcept;
+    // The same; takes it off.
     done take_from_promised(std::uint64_t size) noexcept;
     buffer* take_head() noexcept;
     std::unexpected<failure> nothing_read(boost::system::error_code e) noexcept;

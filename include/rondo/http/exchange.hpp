@@ -76,8 +76,9 @@ class exchange {
     http::fields trailers() const noexcept;
 
     // The head of the answer. It is complete when the first piece is sent; if that piece was
-    // refused (failure_kind::misused), nothing has been sent, and another answer may be given after
-    // clear().
+    // refused (failure_kind::misused) while not answered(), nothing has been sent, and another
+    // answer may be given after clear(). A file that turns out shorter than its piece is misused
+    // too, but behind the head.
     response_text& answer() noexcept;
     bool answered() const noexcept;  // somebody has begun to send the head
 

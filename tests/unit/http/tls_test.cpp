@@ -1,5 +1,7 @@
 // A server over TLS: where it does things in other ways than without.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <string>
@@ -93,6 +95,29 @@ TEST(ServerOverTls, HasTheTimeOfAWriteForEachStepAndNotForAPiece) {
     }
     heard += w.hear_all().size();
     EXPECT_GT(heard, much.size());
+}
+
+// As without TLS: the head of an answer whose body will not come would be all that the client gets.
+TEST(ServerOverTls, SendsNothingOfAFileThatIsLongerThanWhatWasPromised) {
+    int const file = ::memfd_create("too long", MFD_CLOEXEC);
+    ASSERT_EQ(::ftruncate(file, 8), 0);
+    {
+        served s{[file](exchange* x) {
+                     return [](exchange* on, int f) -> task<void> {
+                         on->answer().length(5);
+                         auto const sent = co_await on->write_file(f, 0, 8);
+                         EXPECT_FALSE(sent);
+                         EXPECT_FALSE(on->answered());
+                     }(x, file);
+                 },
+                 two_doors()};
+        for (std::string const method : {"GET", "HEAD"}) {
+            tls_wire w{s.port()};
+            w.say(method + " / HTTP/1.1\r\nHost: a\r\n\r\n");
+            EXPECT_EQ(status_in(w.hear_all()), 500);
+        }
+    }
+    ::close(file);
 }
 
 TEST(ServerOverTls, CutsAnAnswerThatNobodyTakes) {
