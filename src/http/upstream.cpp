@@ -259,6 +259,8 @@ void pool::forget_old() noexcept {
     for (auto& [to, all] : idle_) {
         std::erase_if(all, [now](idle const& i) { return i.until < now; });
     }
+    // There is no end of addresses: those of a name change.
+    std::erase_if(idle_, [](auto const& at) { return at.second.empty(); });
 }
 
 void pool::look_after(runtime& rt) {
