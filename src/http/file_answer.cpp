@@ -5,17 +5,12 @@
 #include <optional>
 #include <system_error>
 
+#include "characters.hpp"
 #include "rondo/http/detail/http_date.hpp"
 
 namespace rondo::http::detail {
 
 namespace {
-
-std::string_view trimmed(std::string_view s) noexcept {
-    while (!s.empty() && (s.front() == ' ' || s.front() == '\t')) s.remove_prefix(1);
-    while (!s.empty() && (s.back() == ' ' || s.back() == '\t')) s.remove_suffix(1);
-    return s;
-}
 
 // The value of a field that may come once.
 std::optional<std::string_view> only(fields const& all, std::string_view name) noexcept {
@@ -33,7 +28,7 @@ enum class comparison : std::uint8_t { weak, strong };
 // Whether a list of entity tags, or "*", has this one. What follows a tag that is malformed is not
 // looked at.
 bool lists_tag(std::string_view list, std::string_view tag, comparison c) noexcept {
-    if (trimmed(list) == "*") return true;
+    if (without_space(list) == "*") return true;
     while (true) {
         while (!list.empty() &&
                (list.front() == ' ' || list.front() == '\t' || list.front() == ',')) {
@@ -106,7 +101,7 @@ std::optional<byte_range> read_range(std::string_view value) noexcept {
     if (equals == std::string_view::npos || !same_token(value.substr(0, equals), "bytes")) {
         return std::nullopt;
     }
-    std::string_view const part = trimmed(value.substr(equals + 1));
+    std::string_view const part = without_space(value.substr(equals + 1));
     std::size_t const dash = part.find('-');
     if (dash == std::string_view::npos) return std::nullopt;
     byte_range r;
@@ -130,10 +125,10 @@ file_answer part_of(byte_range const& r, std::uint64_t size) noexcept {
 
 // A weight of 0 to 1 with three decimals: is it above 0? What is malformed is not.
 bool weighs_something(std::string_view parameters) noexcept {
-    std::string_view const p = trimmed(parameters);
+    std::string_view const p = without_space(parameters);
     if (p.empty()) return true;
     if (!p.starts_with("q=") && !p.starts_with("Q=")) return false;
-    std::string_view const q = trimmed(p.substr(2));
+    std::string_view const q = without_space(p.substr(2));
     if (!q.starts_with('0')) return q.starts_with('1');
     return q.find_first_of("123456789") != std::string_view::npos;
 }
@@ -178,18 +173,14 @@ bool accepts_gzip(fields const& asked) noexcept {
     std::optional<bool> any;
     for (field const& f : asked) {
         if (!same_token(f.name, "accept-encoding")) continue;
-        std::string_view rest = f.value;
-        while (!rest.empty()) {
-            std::size_t const comma = rest.find(',');
-            std::string_view const item = rest.substr(0, comma);
-            rest = comma == std::string_view::npos ? std::string_view{} : rest.substr(comma + 1);
+        for_each_token(f.value, [&](std::string_view item) {
             std::size_t const semicolon = item.find(';');
-            std::string_view const coding = trimmed(item.substr(0, semicolon));
+            std::string_view const coding = without_space(item.substr(0, semicolon));
             bool const wanted =
                 semicolon == std::string_view::npos || weighs_something(item.substr(semicolon + 1));
             if (same_token(coding, "gzip") || same_token(coding, "x-gzip")) named = wanted;
             if (coding == "*") any = wanted;
-        }
+        });
     }
     return named.value_or(any.value_or(false));
 }

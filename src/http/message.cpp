@@ -48,12 +48,9 @@ bool detail::same_letters(std::string_view a, std::string_view b) noexcept {
 }
 
 bool lists_token(std::string_view list, std::string_view token) noexcept {
-    while (!list.empty()) {
-        std::size_t const comma = std::min(list.find(','), list.size());
-        if (same_token(without_space(list.substr(0, comma)), token)) return true;
-        list.remove_prefix(std::min(comma + 1, list.size()));
-    }
-    return false;
+    bool found = false;
+    for_each_token(list, [&](std::string_view t) { found = found || same_token(t, token); });
+    return found;
 }
 
 std::optional<std::string_view> fields::find(std::string_view name) const noexcept {

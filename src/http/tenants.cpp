@@ -21,12 +21,6 @@ namespace ip = boost::asio::ip;
 
 constexpr std::string_view digits = "0123456789abcdef";
 
-std::string_view trimmed(std::string_view text) noexcept {
-    while (text.starts_with(' ') || text.starts_with('\t')) text.remove_prefix(1);
-    while (text.ends_with(' ') || text.ends_with('\t')) text.remove_suffix(1);
-    return text;
-}
-
 std::optional<ip::address> parse_address(std::string_view text) {
     boost::system::error_code error;
     ip::address const a = ip::make_address(text, error);
@@ -36,7 +30,7 @@ std::optional<ip::address> parse_address(std::string_view text) {
 
 // A node of Forwarded or X-Forwarded-For: an address, perhaps quoted, in brackets, with a port.
 std::optional<ip::address> parse_node(std::string_view text) {
-    text = trimmed(text);
+    text = without_space(text);
     if (text.size() >= 2 && text.starts_with('"') && text.ends_with('"')) {
         text = text.substr(1, text.size() - 2);
     }
@@ -70,7 +64,7 @@ void add_elements(std::vector<std::string_view>& to, std::string_view list) {
     for (bool first = true, more = true; more; first = false) {
         std::size_t const comma = find_unquoted(list, ',');
         more = comma != std::string_view::npos;
-        if (!first || comma != 0) to.push_back(trimmed(list.substr(0, comma)));
+        if (!first || comma != 0) to.push_back(without_space(list.substr(0, comma)));
         if (more) list.remove_prefix(comma + 1);
     }
 }
@@ -79,7 +73,7 @@ void add_elements(std::vector<std::string_view>& to, std::string_view list) {
 std::optional<ip::address> forwarded_for(std::string_view element) {
     while (!element.empty()) {
         std::size_t const end = find_unquoted(element, ';');
-        std::string_view const pair = trimmed(element.substr(0, end));
+        std::string_view const pair = without_space(element.substr(0, end));
         element = end == std::string_view::npos ? std::string_view{} : element.substr(end + 1);
         if (pair.size() > 4 && same_token(pair.substr(0, 4), "for=")) {
             return parse_node(pair.substr(4));
@@ -141,7 +135,7 @@ std::optional<std::string> of_api_key(fields const& all, tenant_rules const& rul
         constexpr std::string_view scheme = "bearer ";
         if (!credentials || credentials->size() <= scheme.size()) return std::nullopt;
         if (!same_token(credentials->substr(0, scheme.size()), scheme)) return std::nullopt;
-        key = trimmed(credentials->substr(scheme.size()));
+        key = without_space(credentials->substr(scheme.size()));
     }
     auto const known = rules.api_keys.find(*key);
     if (known == rules.api_keys.end()) return std::nullopt;
@@ -261,7 +255,7 @@ std::expected<tenant_key_parts, std::string> parse_tenant_key(std::string_view t
     for (bool more = true; more;) {
         std::size_t const plus = text.find('+');
         more = plus != std::string_view::npos;
-        auto part = parse_part(trimmed(text.substr(0, plus)));
+        auto part = parse_part(without_space(text.substr(0, plus)));
         if (!part) return std::unexpected{std::move(part.error())};
         parts.push_back(*std::move(part));
         if (more) text = text.substr(plus + 1);
