@@ -179,8 +179,8 @@ struct last_seen_by {
     std::thread::id* thread;
 };
 
-// The context has its first strand after its first wait, and ends before a thread wakes who waits on
-// that strand: the handler is not destroyed in there.
+// The context has its first strand after its first wait, and ends before a thread wakes who waits
+// on that strand: the handler is not destroyed in there.
 TEST_F(AsioShutdown, StrandTakesAWakeUpThatIsUnderWay) {
     p.acquire()(net::bind_executor(
         *io, [](std::exception_ptr const&, granted<permits::permit> got) { got->forget(); }));
