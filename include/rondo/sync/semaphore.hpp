@@ -118,6 +118,7 @@ class [[nodiscard("dropping a permit gives it back")]] owned_semaphore_permit {
     std::optional<owned_semaphore_permit> split(std::size_t n) noexcept {
         auto part = held_.split(n);
         if (!part) return std::nullopt;
+        if (semaphore_ == nullptr) return std::move(*this);  // moved from: all and none are alike
         return owned_semaphore_permit{semaphore_, std::move(*part)};
     }
     void merge(owned_semaphore_permit other) noexcept {

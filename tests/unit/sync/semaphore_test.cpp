@@ -222,6 +222,20 @@ TEST(SemaphorePermit, OwnedThatWasMovedFromKeepsAliveWhatIsMergedIntoIt) {
     EXPECT_EQ(gathered.owner()->available(), 3U);
 }
 
+TEST(SemaphorePermit, OwnedThatWasMovedFromIsSplitIntoNothing) {
+    auto const s = std::make_shared<semaphore>(2U);
+    auto moved_from = s->try_acquire(2).value().owned(s);
+    auto const taken = std::move(moved_from);
+    EXPECT_FALSE(moved_from.split(1)) << "there are fewer";
+    auto none = moved_from.split(0);
+    ASSERT_TRUE(none);
+    EXPECT_EQ(none->count(), 0U);
+    EXPECT_EQ(none->owner(), nullptr);
+    none->merge(s->try_acquire(0).value().owned(s));
+    EXPECT_EQ(none->owner(), s);
+    EXPECT_EQ(taken.count(), 2U);
+}
+
 // --- how many there are ----------------------------------------------------------------------
 
 TEST_F(Semaphore, ForgetsPermitsThatAreThereAndSaysHowMany) {
