@@ -106,7 +106,7 @@ struct runtime::state {
             });
         }
         if (chosen.watchdog.count() > 0) {
-            watchdog.emplace(team, awaited, chosen.watchdog,
+            watchdog.emplace(team, awaited, at_most(chosen.watchdog),
                              [tell = chosen.on_overdue ? chosen.on_overdue : print](
                                  std::size_t worker, std::chrono::milliseconds held,
                                  std::string const& task) { tell({worker, held, task}); });

@@ -6,7 +6,7 @@
 
 namespace rondo::detail {
 
-watchdog::watchdog(team const& watched, live_tasks const& others, std::chrono::milliseconds longest,
+watchdog::watchdog(team const& watched, live_tasks const& others, clock::duration longest,
                    report tell)
     : team_(watched),
       others_(others),
@@ -24,7 +24,7 @@ watchdog::~watchdog() {
 void watchdog::run() noexcept {
     while (!ending_.load(std::memory_order_relaxed)) {
         for (std::size_t i = 0; i < seen_.size(); ++i) look(*team_.runners()[i], seen_[i]);
-        (void)parker_.park_until(clock::now() + clock::duration{longest_} / 2);
+        (void)parker_.park_until(clock::now() + longest_ / 2);
     }
 }
 

@@ -7,6 +7,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <chrono>
+#include <ctime>
 #include <exception>
 #include <memory>
 #include <stdexcept>
@@ -359,6 +360,16 @@ TEST(RuntimeWatchdog, SaysNothingAfterTheEndOfARuntimeThatIsAbandoned) {
     std::this_thread::sleep_for(150ms);
     EXPECT_FALSE(told_late);
     over.open();
+}
+
+TEST(RuntimeWatchdog, ThatAllowsTheLongestTurnOfAllSleeps) {
+    runtime rt{{.workers = 1, .watchdog = std::chrono::milliseconds::max()}};
+    rt.block_on(nothing());
+    auto const used = [] { return std::clock() * 1000 / CLOCKS_PER_SEC; };
+    std::clock_t const before = used();
+    // In real time: in which it would look again and again.
+    std::this_thread::sleep_for(300ms);
+    EXPECT_LT(used() - before, 30) << "milliseconds of 300";
 }
 
 // A worker that sleeps is not woken by the clock.

@@ -25,8 +25,7 @@ class watchdog {
     using report = std::function<void(std::size_t, std::chrono::milliseconds, std::string const&)>;
 
     // `others` are tasks of the team that are not in its lists.
-    watchdog(team const& watched, live_tasks const& others, std::chrono::milliseconds longest,
-             report tell);
+    watchdog(team const& watched, live_tasks const& others, clock::duration longest, report tell);
     ~watchdog();
     watchdog(watchdog const&) = delete;
     watchdog& operator=(watchdog const&) = delete;
@@ -46,7 +45,7 @@ class watchdog {
 
     team const& team_;
     live_tasks const& others_;
-    std::chrono::milliseconds const longest_;
+    clock::duration const longest_;
     report const report_;
     std::vector<sighting> seen_;
     atomic<bool> ending_{false};
