@@ -1,9 +1,12 @@
 // A runtime without its threads and its I/O, explored: how jobs find workers, who is woken and who
 // keeps the time. Nobody closes the team before what it waits for has been run: a wake-up that is
 // lost shows as a deadlock.
+#include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "crowd.hpp"
 #include "rondo/core/parker.hpp"
@@ -16,8 +19,10 @@ namespace {
 using check::thread;
 using detail::driver;
 using detail::runner;
+using detail::steal_queue;
 using detail::team;
 using test::crowd;
+using test::deaf_driver;
 using test::doing;
 
 struct nothing {
@@ -172,6 +177,43 @@ TEST(TeamModel, OfTwoJobsThatGiveWayInALongTurnOneIsStolen) {
             RONDO_CHECK_EXPECT(one.runs() == 1 && two.runs() == 1);
         },
         3);
+}
+
+// More jobs than the queue of a worker holds: half of it goes outside with the one too many, ahead
+// of that. All ways to take turns are few, those to interrupt one by another many: these at random.
+// Kills go_round_and_round_in_a_full_queue.
+TEST(TeamModel, ATurnMayWaitForTheLastOfMoreJobsThanItsWorkerKeeps) {
+    auto const scenario = [] {
+        parker last_ran;
+        std::vector<std::unique_ptr<doing<nothing>>> first;
+        for (std::uint32_t i = 0; i < steal_queue::capacity; ++i) {
+            first.push_back(std::make_unique<doing<nothing>>(nothing{}));
+        }
+        doing last{[&] {
+            RONDO_CHECK_EXPECT(first.front()->runs() == 1);
+            last_ran.unpark();
+        }};
+        deaf_driver here, there;
+        team t{{.drivers = {&here, &there}, .on_unobserved = {}}};
+        runner& mine = *t.runners()[0];
+        bool over = false;
+        doing outer{[&] {
+            for (auto const& j : first) t.post(*j);
+            t.post(last);
+            last_ran.park();
+            over = true;
+        }};
+        mine.post(outer);
+        thread other{[&] { t.runners()[1]->run(); }};
+        mine.run_until([&] { return over; });
+        t.close();
+        mine.run();
+        other.join();
+        for (auto const& j : first) RONDO_CHECK_EXPECT(j->runs() == 1);
+        RONDO_CHECK_EXPECT(last.runs() == 1);
+    };
+    EXPECT_HOLDS(scenario, 3);
+    EXPECT_HOLDS_AT_RANDOM(scenario);
 }
 
 TEST(TeamModel, APinnedJobFromOutsideWakesItsWorker) {
