@@ -3,7 +3,8 @@
 //               per_worker              shared            stealing
 //   outside     the next one's intake   the intake        the intake
 //   in a job    the next one's intake   the intake        the worker's own queue, the intake if
-//                                                         that is full
+//                                                         that is full; what was posted may
+//                                                         go there later (take_in_between)
 //   taken by    its worker              any worker        any worker, with a share of the others
 //                                                         into its own queue, or by a thief
 //
@@ -11,6 +12,8 @@
 //   - a job pushes to a worker that has ended (per_worker, while the pool is destroyed): refused
 //     there, it goes to the queue of the worker that runs it, which has not ended.
 //   - a job is pushed behind the back of a worker that lies down: see intake.cpp, I1 and I2.
+//   - jobs on their way from a worker's own queue to the intake are in neither: their worker is up,
+//     so nobody ends; and they are posted ones, which nobody drops.
 //   - jobs are dropped while workers run: a job is run or dropped by whoever got it; all are
 //     counted once.
 #include "rondo/exec/detail/crew.hpp"
@@ -26,7 +29,7 @@ namespace {
 
 // A worker whose own queue does not run dry looks at the intake after so many turns: nobody there
 // starves. More than it takes from there at a time, or it would overtake what it has taken.
-constexpr std::uint32_t turns_before_the_intake = 61;
+constexpr std::uint32_t turns_before_the_intake = checked_build ? 3 : 61;
 
 // What a worker keeps of what its jobs submit; the rest counts against the pool's capacity.
 constexpr std::size_t most_of_its_own = std::min<std::size_t>(steal_queue::capacity, 256);
@@ -77,17 +80,16 @@ void worker::run_job(job& j) noexcept {
 }
 
 job* worker::next() noexcept {
-    bool left_search = false;
     steal_queue* const own = crew_.stealing() ? &own_ : nullptr;
     if (own != nullptr) {
         if (++turn_ == turns_before_the_intake) {
             turn_ = 0;
-            if (job* const j = intake_.take(seat_, nullptr, left_search)) return j;
+            if (job* const j = take_in_between()) return j;
         }
         if (job* const j = own->pop()) return j;
     }
     pace_.wait();
-    for (;;) {
+    for (bool left_search = false;;) {
         turn_ = 0;
         if (job* const j = intake_.take(seat_, own, left_search)) {
             if (left_search) search_ended();
@@ -115,6 +117,25 @@ job* worker::next() noexcept {
         }
         seat_.park();
     }
+}
+
+// A job of the intake for a worker that has others. If its queue is full, a share of what is posted
+// there changes places with one from outside: or the same tasks would go round and round in here,
+// and those outside get in one by one. Closures stay: the intake has a bound for them.
+job* worker::take_in_between() noexcept {
+    job_queue leaving;
+    std::size_t count = 0;
+    bool const full = own_.size() >= crew_.own_limit_ && intake_.size() != 0;
+    job* first = nullptr;
+    while (full && count != intake::largest_share && (first = own_.pop()) != nullptr) {
+        if (pool_job::from(*first) != nullptr) break;
+        leaving.push(*std::exchange(first, nullptr));
+        ++count;
+    }
+    if (count != 0) RONDO_ASSERT(intake_.post_all(leaving), "its worker has not ended");
+    if (first != nullptr) return first;
+    bool left_search = false;  // it does not search
+    return intake_.take(seat_, count == intake::largest_share ? &own_ : nullptr, left_search);
 }
 
 // A job from another worker's queue; null when there is one in the intake, or none anywhere.

@@ -42,7 +42,6 @@ namespace rondo::detail {
 namespace {
 
 constexpr std::size_t largest_ring = 65536;  // half a megabyte
-constexpr std::size_t largest_share = 32;
 // What a worker takes even if a fair share is less: others can steal half of it, and it comes here
 // the less often.
 constexpr std::size_t handful = checked_build ? 0 : 16;

@@ -21,7 +21,8 @@
 //                same pool keeps a worker from running it; waiting for room in it is refused by an
 //                assertion.
 // Executor       the pool is one: rondo::spawn(pool, task) runs the task on its workers, with the
-//                default timers. post() ignores the bound.
+//                default timers. post() ignores the bound. Tasks that give way take turns, also
+//                those for which a stealing worker has no room: they change places.
 // Cancellation   an execute() that is stopped or timed out gives the job back: it does not run.
 // Thread safety  every member may be called concurrently, but for the destructor.
 // Memory order   what happens before a job is accepted is visible to it.

@@ -224,6 +224,45 @@ TEST(CrewModel, EveryJobRunsOnceBeforeTheEnd) {
         2);
 }
 
+// Posted again and again, more of them than a worker keeps: some change places with those outside,
+// under the eyes of a thief. Kills lose_those_who_leave and lose_the_one_who_stays.
+TEST(CrewModel, WhatChangesPlacesWithThoseOutsideIsNotLost) {
+    struct again final : job {
+        again(crew& c, int turns) noexcept
+            : job([](job& j) noexcept {
+                  auto& self = static_cast<again&>(j);
+                  self.left = self.left - 1;
+                  if (self.left != 0) self.where.post(j);
+              }),
+              where(c),
+              left(turns) {}
+        crew& where;
+        cell<int> left;
+    };
+    auto const scenario = [] {
+        crew c{of(dispatch::stealing, 2, 4)};
+        detail::pool_job* itself = nullptr;
+        int accepted = 1;  // plain: who runs it has seen it pushed
+        doing closure{[&] {
+            if (accepted == 4) return;
+            ++accepted;
+            if (c.try_push(*itself) != outcome::accepted) --accepted;
+        }};
+        itself = &closure;
+        RONDO_CHECK_EXPECT(c.try_push(closure) == outcome::accepted);
+        std::vector<std::unique_ptr<again>> jobs;
+        for (int i = 0; i < 7; ++i) jobs.push_back(std::make_unique<again>(c, 4));
+        for (auto const& j : jobs) c.post(*j);
+        crowd threads{c};
+        c.close();
+        threads.join();
+        for (auto const& j : jobs) RONDO_CHECK_EXPECT(j->left == 0);
+        RONDO_CHECK_EXPECT(closure.runs() == accepted);
+    };
+    EXPECT_HOLDS(scenario, 3);
+    EXPECT_HOLDS_AT_RANDOM(scenario);
+}
+
 // A job submits while the crew is closed, to a worker that may have ended.
 TEST(CrewModel, AJobMaySubmitUntilTheEndPerWorker) {
     EXPECT_HOLDS(

@@ -1,8 +1,10 @@
 // The pool as an executor: tasks run on its workers.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <exception>
 #include <stdexcept>
 #include <thread>
@@ -76,6 +78,31 @@ TEST_P(PoolExecutor, PostedJobsIgnoreTheBound) {
     std::vector<join_handle<void>> handles;
     for (int i = 0; i < 100; ++i) handles.push_back(spawn(pool, yields()));
     for (auto& h : handles) EXPECT_TRUE(h.blocking_join());
+}
+
+// Also those for whom a worker has no room in a queue of its own.
+TEST_P(PoolExecutor, ManyTasksOnOneWorkerGetAboutAsManyTurnsEach) {
+    constexpr std::size_t count = 1000;
+    constexpr int fair = 100;
+    thread_pool pool{{.workers = 1, .how = GetParam()}};
+    std::vector<std::atomic<int>> turns(count);
+    std::atomic<int> left{static_cast<int>(count) * fair};
+    gate all_are_there;
+    auto held = pool.submit([&] { all_are_there.wait(); });
+    auto const yields = [](std::atomic<int>* mine, std::atomic<int>* turns_left) -> task<void> {
+        while (turns_left->fetch_sub(1) > 0) {
+            mine->fetch_add(1);
+            co_await yield();
+        }
+    };
+    std::vector<join_handle<void>> handles;
+    for (auto& mine : turns) handles.push_back(spawn(pool, yields(&mine, &left)));
+    all_are_there.open();
+    for (auto& h : handles) EXPECT_TRUE(h.blocking_join());
+    EXPECT_TRUE(held.blocking_get());
+    auto const [least, most] = std::ranges::minmax_element(turns);
+    EXPECT_GE(*least, fair / 4);
+    EXPECT_LE(*most, fair * 4);
 }
 
 TEST_P(PoolExecutor, AJobMayBlockForATask) {

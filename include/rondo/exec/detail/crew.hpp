@@ -52,6 +52,7 @@ class alignas(64) worker {
     friend class failures;
 
     job* next() noexcept;
+    job* take_in_between() noexcept;
     job* search() noexcept;
     void run_job(job& j) noexcept;
     void search_ended() noexcept;

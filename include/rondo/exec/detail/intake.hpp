@@ -66,6 +66,9 @@ class alignas(64) intake final : wait_queue {
     enum class outcome : std::uint8_t { accepted, full, closed };
     class push_op;
 
+    // Of jobs that a worker takes at a time, beside the one that it runs.
+    static constexpr std::size_t largest_share = checked_build ? 2 : 32;
+
     // `searchers`: how many workers may look for jobs at a time, one at least.
     intake(std::size_t capacity, std::size_t workers, std::size_t searchers);
     ~intake();
