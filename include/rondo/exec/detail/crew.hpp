@@ -65,7 +65,9 @@ class alignas(64) worker {
     eagerness eagerness_;
     pace pace_;
     thread_seat seat_;
-    steal_queue own_;  // stealing only
+    // Stealing only. Every worker has its 8 KB: behind a pointer, a turn of a task that gives way
+    // took 7 % longer.
+    steal_queue own_;
 };
 
 // What left jobs as an exception: counted, and told.
