@@ -65,6 +65,14 @@ void callers::ask(std::uint32_t who, std::string const& request) {
     if (c.socket >= 0 && c.connected) send(c, who);
 }
 
+void callers::hang_up(std::uint32_t who) {
+    connection& c = all_[who];
+    if (c.socket >= 0) close(c);
+    c.request = nullptr;
+    --asking_;
+    free_.push_back(who);
+}
+
 std::span<callers::answer const> callers::wait(time_point until) {
     for (epoll_event const& e : events_.wait(fresh_.empty() ? until : time_point::min())) {
         std::uint32_t const number = e.data.u32;

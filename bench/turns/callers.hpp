@@ -30,6 +30,8 @@ class callers {
     std::optional<std::uint32_t> find_free();
     // Sends a request, which must live until it is answered.
     void ask(std::uint32_t who, std::string const& request);
+    // Goes away without waiting for the answer.
+    void hang_up(std::uint32_t who);
     // Answers that have come, waiting until then for the first. Who has one is free again.
     std::span<answer const> wait(time_point until);
 

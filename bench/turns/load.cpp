@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <random>
 #include <utility>
 
@@ -16,8 +17,9 @@ using namespace std::chrono_literals;
 // For those under way when nothing more is offered.
 constexpr clock::duration for_the_last = 2s;
 
-std::string request_of(std::string const& tenant, clock::duration patience) {
-    std::string text = "GET / HTTP/1.1\r\nhost: u\r\nx-tenant: " + tenant + "\r\n";
+std::string request_of(std::string const& tenant, clock::duration patience,
+                       std::string const& target = "/") {
+    std::string text = "GET " + target + " HTTP/1.1\r\nhost: u\r\nx-tenant: " + tenant + "\r\n";
     if (patience != clock::duration::max()) {
         text += "x-timeout: " + std::to_string(patience / 1ms) + "\r\n";
     }
@@ -132,6 +134,14 @@ class generator {
     outcome out_;
 };
 
+// The first that comes; none until then.
+std::optional<callers::answer> answer_of(callers& all, time_point until) {
+    do {
+        if (auto const answers = all.wait(until); !answers.empty()) return answers.front();
+    } while (clock::now() < until);
+    return std::nullopt;
+}
+
 }  // namespace
 
 outcome offer(std::uint16_t port, load const& l) { return generator{port, l}.run(); }
@@ -155,10 +165,33 @@ int ask_once(std::uint16_t port, std::string const& target) {
     callers one{port};
     std::string const request = "GET " + target + " HTTP/1.1\r\nhost: u\r\n\r\n";
     one.ask(*one.find_free(), request);
-    for (;;) {
-        auto const answers = one.wait(clock::now() + 1s);
-        if (!answers.empty()) return answers.front().status;
+    auto const answered = answer_of(one, time_point::max());
+    return answered->status;
+}
+
+histogram evict(std::uint16_t port, std::size_t places, std::size_t times) {
+    std::string const stays = request_of("many", clock::duration::max(), "/never");
+    std::string const comes = request_of("one", clock::duration::max(), "/never");
+    callers all{port};
+    // The one too many is told that all places are taken.
+    for (std::size_t i = 0; i <= places; ++i) all.ask(*all.find_free(), stays);
+    (void)answer_of(all, clock::now() + 1s);
+
+    histogram told;
+    for (std::size_t i = 0; i < times; ++i) {
+        auto const newcomer = *all.find_free();
+        time_point const sent = clock::now();
+        all.ask(newcomer, comes);
+        auto const got = answer_of(all, sent + 1s);
+        if (!got) break;
+        if (got->evicted) told.record(clock::now() - sent);
+        all.hang_up(newcomer);
+        // The place is taken back: refused is who comes before the gateway knows that it is free.
+        do {
+            all.ask(*all.find_free(), stays);
+        } while (answer_of(all, clock::now() + 2ms));
     }
+    return told;
 }
 
 }  // namespace rondo::bench

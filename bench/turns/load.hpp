@@ -49,4 +49,9 @@ std::uint64_t saturate(std::uint16_t port, std::size_t clients, double seconds);
 // One request, and its status.
 int ask_once(std::uint16_t port, std::string const& target);
 
+// One tenant has all places, whose requests are never answered, and all of the line. Then one
+// request of another comes on a new connection, and takes the place of one in line: how long after
+// that it has its answer, so many times; fewer if there is none within a second.
+histogram evict(std::uint16_t port, std::size_t places, std::size_t times);
+
 }  // namespace rondo::bench

@@ -23,6 +23,9 @@
 //                       printed first
 //   deadlines           as over_2, with deadlines of 25 ms, a third of the line: how many were told
 //                       that theirs had passed, and how late; of ours, which alone know deadlines
+//   evicted             one tenant has all places and all of the line, and another sends a request
+//                       on a new connection, 1000 times: how long after that the one has its
+//                       answer whose place it takes; of ours with turns, which alone evicts
 //   spike               the quiet load, and for half a second 10 times what the upstream can do, of
 //                       all 21 tenants; it has settled when of the 64 quiet requests that follow
 //                       (0.1 s) at most one takes longer than 92 ms, twice the p99 of the service
@@ -36,8 +39,9 @@
 // the gateway's processes during the run; bound is what docs/gateway.md says that ours takes, with
 // the most connections that it had so far. A refusal is an answer with a status to who was turned
 // away on arrival; those evicted had been in line, and were turned away when another needed the
-// place: their time is mostly that in line. Who gets no answer at all within 2 s after the end of a
-// run is unanswered. refused_quiet has those of the quiet, of all three kinds.
+// place: their time is mostly that in line, and what it takes to tell them is told_p99 of evicted.
+// Who gets no answer at all within 2 s after the end of a run is unanswered. refused_quiet has
+// those of the quiet, of all three kinds.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -148,6 +152,7 @@ class measurement {
         if (scenario == "over_2") over(scenario, {alike(2), seconds, 250ms});
         if (scenario == "over_10") over(scenario, {alike(10), seconds, 250ms});
         if (scenario == "deadlines" && is_ours()) deadlines(scenario, {alike(2), seconds, 25ms});
+        if (scenario == "evicted" && name_ == "rondo") evicted(scenario);
         if (scenario == "spike") spike(scenario);
     }
 
@@ -195,6 +200,14 @@ class measurement {
             std::printf("settled_after=%.0fms", ms(at));
         }
         end_line(o, f, l);
+    }
+
+    void evicted(std::string_view scenario) {
+        histogram const told = evict(at_.port(), terms.in_flight + terms.queued, 1000);
+        begin_line(scenario);
+        std::printf("evicted=%llu told_p50=%.2fms told_p99=%.2fms\n",
+                    static_cast<unsigned long long>(told.count()), quantile_ms(told, 0.5),
+                    quantile_ms(told, 0.99));
     }
 
     // How long after the end of the spike.
@@ -265,7 +278,7 @@ int main(int argc, char** argv) {
         serve_upstream(static_cast<std::uint16_t>(std::atoi(argv[2])), {terms.slots, service});
     }
     std::vector<std::string> const scenarios{"alone",   "hot_100",   "hot_1000", "over_2",
-                                             "over_10", "deadlines", "spike"};
+                                             "over_10", "deadlines", "evicted",  "spike"};
     for (int i = 1; i < argc; ++i) {
         if (known(argv[i], scenarios)) continue;
         std::printf("turns: there is no %s\n", argv[i]);

@@ -76,6 +76,7 @@ class upstream {
         }
         std::string_view const text{block.data(), static_cast<std::size_t>(n)};
         if (text.starts_with("GET /again ")) random_.seed(seed);
+        if (text.starts_with("GET /never ")) return;
         client const c{s, runs_[static_cast<std::size_t>(s)]};
         if (terms_.mean == clock::duration::zero() || text.starts_with("GET /again ")) {
             answer(c);

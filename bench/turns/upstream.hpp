@@ -3,8 +3,8 @@
 // It has `slots`; a request takes one for `mean`, exponentially distributed, from a fixed seed; the
 // others wait first in, first out. When a slot is free the next one begins at the moment at which
 // the last one ended, however late that was noticed: what it can do is slots / mean, whatever the
-// machine does. A request for /again begins the random numbers anew. A mean of 0: it answers at
-// once.
+// machine does. A request for /again begins the random numbers anew; one for /never is not
+// answered. A mean of 0: it answers at once.
 #pragma once
 
 #include <cstddef>
