@@ -9,7 +9,7 @@
 // Costs are 1, the quantum is 10, and there are no deadlines. The peers know neither limits per
 // tenant nor time; the scheduler reads the clock twice for each pair, for the time in the queue.
 // A peer `tenants_100` or `live_1000` is the scheduler itself with so many, and `hand_over` what is
-// left of it when nothing is decided (queues.hpp): the least that threads can pay.
+// left of it when nothing is decided (queues.hpp): the least that a task can cost.
 //
 // With arguments, only workloads whose names begin with one of them.
 #include <cstddef>
@@ -109,13 +109,15 @@ void bench::one_thread() {
     for (std::size_t const n : {1U, 100U, 10'000U, 1'000'000U}) {
         compare("fill_drain_" + std::to_string(n),
                 {"rondo", [n] { return fill_drain<fair_queue>(n); }},
-                {{"fifo", [n] { return fill_drain<fifo_queue>(n); }},
+                {{"hand_over", [n] { return fill_drain<hand_over_queue>(n); }},
+                 {"fifo", [n] { return fill_drain<fifo_queue>(n); }},
                  {"mutex_map_drr", [n] { return fill_drain<paper_queue>(n); }}});
     }
     for (std::size_t const n : {1U, 100U, 10'000U}) {
         compare("interleaved_" + std::to_string(n),
                 {"rondo", [n] { return live<fair_queue>(0, n); }},
-                {{"fifo", [n] { return live<fifo_queue>(0, n); }},
+                {{"hand_over", [n] { return live<hand_over_queue>(0, n); }},
+                 {"fifo", [n] { return live<fifo_queue>(0, n); }},
                  {"mutex_map_drr", [n] { return live<paper_queue>(0, n); }}});
     }
     compare("live_20000_10000", {"rondo", [] { return live<fair_queue>(20'000, 10'000); }},

@@ -169,21 +169,28 @@ class hand_over_queue {
   public:
     hand_over_queue(std::size_t room, std::size_t) : room_(room) {}
 
+    // With one thread for both: who finds no room there makes some.
+    void put(item i) {
+        auto task = make(i);
+        while (!intake_.try_leave(*task)) make_room();
+        (void)task.release();  // NOLINT(bugprone-unused-return-value): a consumer's now
+    }
+    bool take() {
+        std::unique_ptr<node> const task{first()};
+        if (task == nullptr) return false;
+        auto const queued_for = clock::now() - task->enqueued_at;
+        asm volatile("" ::"r"(queued_for.count()));
+        return true;
+    }
     void put_or_wait(item i) {
-        auto task = std::make_unique<node>(std::uint64_t{i.tenant}, item{i}, fair::terms{});
-        task->owner = &nobody_;
-        task->enqueued_at = clock::now();
+        auto task = make(i);
         while (!intake_.try_leave(*task)) std::this_thread::yield();
         (void)task.release();  // NOLINT(bugprone-unused-return-value): a consumer's now
     }
     bool take_or_wait() {
         for (;;) {
             bool const nothing_comes = closed_.load(std::memory_order_acquire);
-            if (std::unique_ptr<node> const task{first()}) {
-                auto const queued_for = clock::now() - task->enqueued_at;
-                asm volatile("" ::"r"(queued_for.count()));
-                return true;
-            }
+            if (take()) return true;
             if (nothing_comes) return false;
             std::this_thread::yield();
         }
@@ -191,6 +198,16 @@ class hand_over_queue {
     void close() { closed_.store(true, std::memory_order_release); }
 
   private:
+    std::unique_ptr<node> make(item i) {
+        auto task = std::make_unique<node>(std::uint64_t{i.tenant}, item{i}, fair::terms{});
+        task->owner = &nobody_;
+        task->enqueued_at = clock::now();
+        return task;
+    }
+    void make_room() {
+        std::lock_guard const guard{lock_};
+        collect();
+    }
     node* first() {
         std::lock_guard const guard{lock_};
         if (intake_.has_tasks() || intake_.given() == 0) collect();
