@@ -16,8 +16,9 @@
 //                destroyed. Each failure goes to options::failed if that is set, otherwise to
 //                executor::unobserved().
 // Drain          accepts nothing more, receives what was told before, then ends.
-// Stop           ends the actor at its next wait, even in the middle of a message, like every task;
-//                what is in the mailbox is destroyed, and askers get `unanswered`.
+// Stop           ends the actor at its next wait, even in the middle of a message, like every task,
+//                and before its next message: what is in the mailbox is destroyed, and askers get
+//                `unanswered`.
 // Handle         destroying it drains the actor and lets it run to its end unobserved.
 // Bounds         the mailbox has room for options::mailbox messages; tellers wait.
 // Thread safety  every member of a handle except moves may be called concurrently, but only one
@@ -157,7 +158,11 @@ class life {
     // Returns when the mailbox is closed and empty.
     task<void> receive_all() {
         A actor = make();
+        environment const& here = co_await this_environment();
         for (;;) {
+            // While there are messages each wait for one is ready, and what is ready beats a stop:
+            // it unwinds in a wait that never is.
+            if (here.stop.stop_requested()) co_await sleep_until(time_point::max());
             auto next = co_await inbox_->letters.recv();
             if (!next) co_return;
             inbox_->count_message();

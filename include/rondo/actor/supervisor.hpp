@@ -10,7 +10,8 @@
 // Guarantee      an actor that fails is restarted as its own `restarts` say, and the others do not
 //                notice. With all_begin_again the others are restarted with it, at once and
 //                whatever their own `restarts` say, with new objects and their old mailboxes. A
-//                message that one of them was receiving is lost, and an asker gets `unanswered`.
+//                message that one of them was receiving is lost, and an asker gets `unanswered`;
+//                what is in its mailbox is for the new object.
 //                When one gives up, the others go on, or all are stopped, as chosen.
 // Drain, stop    apply to all actors, in the order in which they were started; an actor that is
 //                started afterwards is drained or stopped at once.

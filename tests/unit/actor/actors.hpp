@@ -25,10 +25,14 @@ struct pause {  // waits until it is let go
     notify* until;
 };
 
+struct report_to {
+    int* received;  // how many of these there were
+};
+
 // Sums up; fails and waits when told to.
 class counter {
   public:
-    using accepts = actor::messages<add, total, fail, pause>;
+    using accepts = actor::messages<add, total, fail, pause, report_to>;
 
     explicit counter(int start = 0) noexcept : sum_(start) {}
 
@@ -36,6 +40,7 @@ class counter {
     int receive(total) const noexcept { return sum_; }
     void receive(fail) { throw std::runtime_error{"told to"}; }
     task<void> receive(pause p) { co_await p.until->notified(); }
+    void receive(report_to r) noexcept { ++*r.received; }
 
   private:
     int sum_;

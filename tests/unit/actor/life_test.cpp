@@ -111,6 +111,35 @@ TEST_F(ActorLife, AStopEndsItInTheMiddleOfAMessage) {
     EXPECT_TRUE(numbers.is_closed());
 }
 
+// The mailbox is never empty: each receive would be ready.
+TEST_F(ActorLife, AStopLeavesWhatIsInTheMailboxUnreceived) {
+    auto [numbers, life] = actor::spawn<counter>(loop);
+    notify until;
+    int sum = 0;
+    EXPECT_TRUE(numbers.try_tell(wait_until{&until}));
+    EXPECT_TRUE(numbers.try_tell(test::report_to{&sum}));
+    auto asking = spawn(loop, numbers.ask(total{}));
+    loop.run_ready();
+    until.notify_one();
+    life.request_stop();  // what it waits for in that message came first
+    loop.run_ready();
+    EXPECT_EQ(sum, 0);
+    EXPECT_EQ(asking.blocking_join()->error(), ask_error::unanswered);
+    EXPECT_EQ(life.blocking_join().error(), wait_error::stopped);
+}
+
+TEST_F(ActorLife, OneThatIsStoppedBeforeItBeginsReceivesNothing) {
+    auto [numbers, life] = actor::spawn<counter>(loop);
+    auto asking = spawn(loop, numbers.ask(total{}));
+    life.request_stop();
+    int sum = 0;
+    EXPECT_TRUE(numbers.try_tell(test::report_to{&sum}));
+    loop.run_ready();
+    EXPECT_EQ(sum, 0);
+    EXPECT_EQ(asking.blocking_join()->error(), ask_error::closed);
+    EXPECT_EQ(life.blocking_join().error(), wait_error::stopped);
+}
+
 TEST_F(ActorLife, AParentTokenStopsIt) {
     stop_source parent;
     auto [numbers, life] =

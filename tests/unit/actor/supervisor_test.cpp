@@ -102,6 +102,28 @@ TEST_F(ActorSupervisor, WhoBeginsAgainWithAnotherLeavesTheMessageItReceivesAndKe
     EXPECT_EQ(joined(both).size(), 2U);
 }
 
+// Also what would be ready for the old object.
+TEST_F(ActorSupervisor, WhoBeginsAgainWithAnotherLeavesItsMailboxToItsNewObject) {
+    supervisor both{loop, when_one_gives_up::others_go_on, when_one_fails::all_begin_again};
+    auto sick = both.start<counter>("sick", test::tolerates(1));
+    auto busy = both.start<counter>("busy");
+    notify until;
+    EXPECT_TRUE(busy.try_tell(add{1}));
+    EXPECT_TRUE(busy.try_tell(test::pause{&until}));
+    EXPECT_TRUE(busy.try_tell(add{10}));
+    loop.run_ready();
+    auto lets_go = [](notify* n) -> task<void> {
+        n->notify_one();
+        co_return;
+    };
+    // It is let go, then the sick one fails, and then it has its turn.
+    spawn(loop, lets_go(&until)).detach();
+    EXPECT_TRUE(sick.try_tell(fail{}));
+    EXPECT_EQ(result_of(busy.ask(total{})), 10);
+    both.drain();
+    EXPECT_EQ(joined(both).size(), 2U);
+}
+
 TEST_F(ActorSupervisor, ThoseThatFailTogetherBeginAgainOnce) {
     supervisor all{loop, when_one_gives_up::others_go_on, when_one_fails::all_begin_again};
     auto one = all.start<counter>("one", test::tolerates(1));
