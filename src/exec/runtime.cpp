@@ -122,21 +122,50 @@ struct runtime::state {
         team.runners().front()->run_until(done);
     }
 
-    // Asks all tasks to stop, and waits until they have ended or it is time. Without workers the
-    // calling thread runs them; if another one does so, as soon as that leaves.
+    // Waits until it is done, or it is time. Without workers the calling thread runs the tasks, but
+    // for as long as another one does so in a block_on(): that one is let through, as what is
+    // waited for here may wait for it.
+    template <class Done>
+    void wait_until(time_point until, Done done) noexcept {
+        if (!lends()) return (void)team.await(until, done);
+        while (!done()) {
+            std::unique_lock lent{lending, std::defer_lock};
+            bool const goes_on = team.await(
+                until, [&] { return done() || (!blocked_on.load() && lent.try_lock()); });
+            if (!goes_on) return;
+            if (!lent.owns_lock()) continue;
+            alarm const time_is_up{team.timers(), until};
+            lend_until([&] { return done() || time_is_up.rang() || blocked_on.load(); });
+            if (time_is_up.rang()) return;
+        }
+    }
+
+    // Asks all tasks to stop, and waits until they have ended or it is time.
     void stop_tasks(time_point until) noexcept {
         team.stop_tasks();
-        std::unique_lock lent{lending, std::defer_lock};
-        (void)team.await_tasks(until, [&] { return lends() && lent.try_lock(); });
-        if (!lent.owns_lock()) return;
-        alarm const time_is_up{team.timers(), until};
-        lend_until([&] { return team.no_tasks() || time_is_up.rang(); });
+        wait_until(until, [this] { return team.no_tasks(); });
+    }
+
+    // Those that have begun may wait for tasks: without workers, this thread runs them meanwhile.
+    void stop_blocking() noexcept {
+        if (blocking == nullptr) return;
+        if (lends()) {
+            blocking->begin_stop({&tell_ender, this});
+            wait_until(time_point::max(), [this] { return blocking->has_ended(); });
+        }
+        blocking->stop_now();
+    }
+    // The thread that ends the runtime waits in one of the two.
+    static void tell_ender(void* self) noexcept {
+        auto& s = *static_cast<state*>(self);
+        s.team.look_again();
+        s.drivers.front()->unpark();
     }
 
     // Blocking functions may spawn tasks: those are stopped too, before the workers are let go.
     void end() noexcept {
         stop_tasks(time_point::max());
-        if (blocking != nullptr) blocking->stop_now();
+        stop_blocking();
         stop_tasks(time_point::max());
         watchdog.reset();
         team.close();
@@ -218,12 +247,13 @@ void runtime::await(live_task& root, detail::finish_line& end) noexcept {
     if (state_->lends()) {
         bool const second = state_->blocked_on.exchange(true);
         RONDO_ASSERT(!second, "one thread at a time lends itself to a runtime");
+        state_->drivers.front()->unpark();  // a shutdown() lets this one through,
         {
-            std::lock_guard const lent{state_->lending};  // after a shutdown(), which runs it too
+            std::lock_guard const lent{state_->lending};
             state_->lend_until([&end] { return end.crossed(); });
         }
         state_->blocked_on = false;
-        state_->team.look_again();  // a shutdown() may have to run the others
+        state_->team.look_again();  // and goes on with the others
     } else {
         end.wait();
     }

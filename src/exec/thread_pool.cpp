@@ -42,13 +42,14 @@ detail::crew::setup checked(thread_pool::options const& o, executor& place) {
 
 }  // namespace
 
-thread_pool::thread_pool(options const& o) : crew_(checked(o, *this)) {
+thread_pool::thread_pool(options const& o) : crew_(checked(o, *this)), workers_here_(o.workers) {
     threads_.reserve(o.workers);
     try {
         for (auto const& w : crew_.workers()) {
-            threads_.emplace_back([&w, prefix = o.name] {
+            threads_.emplace_back([this, &w, prefix = o.name] {
                 detail::name_this_thread(prefix, w->index());
                 w->run();
+                leave();
             });
         }
     } catch (...) {
@@ -64,12 +65,29 @@ thread_pool::~thread_pool() {
     join();
 }
 
-void thread_pool::join() noexcept {
+void thread_pool::leave() noexcept {
+    // acq_rel: the last one has seen what the others did; pairs with has_ended()
+    bool const last = workers_here_.fetch_sub(1, std::memory_order_acq_rel) == 1;
+    if (last && told_) told_->wake();
+}
+
+void thread_pool::close() noexcept {
     visitors_.await();
     crew_.close();
+}
+
+void thread_pool::join() noexcept {
+    close();
     for (std::thread& t : threads_) {
         if (t.joinable()) t.join();
     }
+}
+
+void thread_pool::begin_stop(waker told) noexcept {
+    std::lock_guard const guard{ending_};
+    told_ = told;
+    crew_.drop_waiting();
+    close();
 }
 
 std::size_t thread_pool::stop_now() noexcept {

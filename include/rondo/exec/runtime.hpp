@@ -26,8 +26,8 @@
 //                adding and cancelling one costs some 80 ns, whatever their number.
 // No workers     with `workers = 0` nothing runs by itself: block_on() runs everything in the
 //                thread that calls it, one thread at a time, and what has not ended by then goes
-//                on in the next block_on(). shutdown() and the destructor run it too; a block_on()
-//                that comes meanwhile waits for the end of that.
+//                on in the next block_on(). shutdown() and the destructor run it too; they let a
+//                block_on() through that comes meanwhile, such as one of a blocking function.
 // Idle           workers look around for some microseconds, then sleep; an idle runtime uses no
 //                CPU. A spawn wakes one worker at most, and none when one is looking around.
 // Shutdown       shutdown() asks all tasks to stop and waits, up to a limit, for them to unwind.

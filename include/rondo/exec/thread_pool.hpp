@@ -54,6 +54,7 @@
 
 #include "rondo/core/executor.hpp"
 #include "rondo/core/wait.hpp"
+#include "rondo/core/waker.hpp"
 #include "rondo/exec/detail/crew.hpp"
 #include "rondo/exec/detail/pool_job.hpp"
 #include "rondo/exec/detail/visitors.hpp"
@@ -192,6 +193,8 @@ class thread_pool final : public executor {
     void unobserved(std::exception_ptr exception) noexcept override;
 
   private:
+    friend class runtime;
+
     bool begin_visit() noexcept override {
         visitors_.begin();
         return true;
@@ -217,11 +220,22 @@ class thread_pool final : public executor {
         refusal const why = o == detail::intake::outcome::full ? refusal::full : refusal::closed;
         return std::unexpected{refused_job<F>{why, std::move(owned->closure())}};
     }
+    // The first half of stop_now(), for a thread that has other things to do until has_ended(),
+    // which the waker tells. stop_now() follows.
+    void begin_stop(waker told) noexcept;
+    bool has_ended() const noexcept {
+        // acquire: pairs with the decrement in leave()
+        return workers_here_.load(std::memory_order_acquire) == 0;
+    }
+    void leave() noexcept;
+    void close() noexcept;
     void join() noexcept;
 
     detail::crew crew_;
     detail::visitors visitors_;
-    std::mutex ending_;  // one thread at a time
+    std::mutex ending_;          // one thread at a time
+    std::optional<waker> told_;  // set before the workers are let go
+    atomic<std::size_t> workers_here_;
     std::vector<std::thread> threads_;
 };
 

@@ -193,18 +193,21 @@ class team final : public executor, timer_service {
 
     void stop_tasks() noexcept;
     // Waits until there is no task, in a thread that is not a worker's, one at a time; false when
-    // there are some and time is up,
+    // there are some and time is up.
     bool await_tasks(time_point until) noexcept {
-        return await_tasks(until, [] { return false; });
+        return await(until, [this] { return no_tasks(); });
     }
-    // or it is enough, which is asked once more after look_again().
-    template <class Enough>
-    bool await_tasks(time_point until, Enough enough) noexcept {
+    // The same for something else, which is asked again when the last task has ended and after
+    // look_again().
+    template <class Done>
+    bool await(time_point until, Done done) noexcept {
         awaited_.store(true, std::memory_order_relaxed);  // relaxed: see ended()
-        bool in_time = true;
-        while (!no_tasks() && !enough() && in_time) in_time = all_ended_.park_until(until);
+        bool is_done = done();
+        for (bool in_time = true; !is_done && in_time; is_done = done()) {
+            in_time = all_ended_.park_until(until);
+        }
         awaited_.store(false, std::memory_order_relaxed);
-        return no_tasks();
+        return is_done;
     }
     void look_again() noexcept { all_ended_.unpark(); }
     // Workers end when nothing is left. There are no tasks any more; it waits for those that end in
