@@ -8,10 +8,10 @@
 //                why the job never ran. Nobody waits for a job that was dropped.
 // Taking         once: get() after a get() that gave the value or the exception is a programmer's
 //                error. (Why a job never ran may be asked again.)
-// Exceptions     of the job are rethrown by get(). If the handle is gone before anybody took one,
-//                it goes to the pool's hook.
-// Lifetime       a result may outlive its pool, which ends or drops the job first. The hook is kept
-//                for as long as there is a result with an exception.
+// Exceptions     of the job are rethrown by get(). If the handle and its gets are gone before
+//                anybody took one, it goes to the pool's hook.
+// Lifetime       a get may outlive its handle, and a result its pool, which ends or drops the job
+//                first. The hook is kept for as long as there is a result with an exception.
 // Thread safety  one taker at a time; ended() from any thread.
 // Memory order   what the job did is visible after get().
 // Cancellation   a get() that is stopped or timed out leaves the job alone; get() may be called
@@ -48,7 +48,7 @@ enum class job_error : std::uint8_t {
 
 namespace detail {
 
-// What a job and its handle share: two owners.
+// What a job, its handle and whoever waits for it share.
 template <class T>
 class result_state : public wait_queue {
     static_assert(!std::is_reference_v<T>, "a job returns a value: wrap a reference");
@@ -80,7 +80,10 @@ class result_state : public wait_queue {
         }
     }
 
-    // For the handle.
+    // For the handle and its gets.
+    void hold() noexcept {
+        owners_.fetch_add(1, std::memory_order_relaxed);  // an owner makes another
+    }
     virtual void release() noexcept = 0;
 
   protected:
@@ -114,9 +117,9 @@ class result_state : public wait_queue {
     void end() noexcept {
         serve([this] { ended_ = true; });
     }
-    // True for the last of the two owners.
+    // True for the last owner.
     bool disown() noexcept {
-        // acq_rel: the last owner sees what the other one did
+        // acq_rel: the last owner sees what the others did
         return owners_.fetch_sub(1, std::memory_order_acq_rel) == 1;
     }
 
@@ -174,14 +177,20 @@ class submitted_job final : public pool_job, public result_state<T>, public recy
 template <class T>
 class get_op : public waiter {
   public:
-    explicit get_op(result_state<T>& s) noexcept : waiter(s), state_(s) {}
-    bool ready() noexcept { return state_.ended(); }
-    std::expected<T, job_error> take() { return state_.take(); }
+    explicit get_op(result_state<T>& s) noexcept : waiter(s), state_(&s) { s.hold(); }
+    get_op(get_op&& other) noexcept
+        : waiter(static_cast<waiter&&>(other)), state_(std::exchange(other.state_, nullptr)) {}
+    ~get_op() {
+        if (state_ != nullptr) state_->release();
+    }
+
+    bool ready() noexcept { return state_->ended(); }
+    std::expected<T, job_error> take() { return state_->take(); }
     void hand_on() noexcept {}
     job_error refuse(wait_error why) const noexcept { return reason<job_error>(why); }
 
   private:
-    result_state<T>& state_;
+    result_state<T>* state_;
 };
 
 }  // namespace detail

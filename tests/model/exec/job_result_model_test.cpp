@@ -3,6 +3,7 @@
 #include <exception>
 #include <utility>
 
+#include "rondo/core/block_on.hpp"
 #include "rondo/exec/job_result.hpp"
 #include "support/model.hpp"
 
@@ -45,6 +46,25 @@ TEST(JobResultModel, TheHandleMayGoWhileTheJobRuns) {
         {
             job_result<int> const r{*j};
         }
+        worker.join();
+    });
+}
+
+TEST(JobResultModel, TheHandleMayGoWhileSomebodyWaits) {
+    EXPECT_HOLDS([] {
+        nobody sink;
+        auto* const j = submitted([] { return 1; });
+        auto wait = [j] {
+            job_result<int> r{*j};
+            return r.get();
+        };
+        auto awaits = [](auto get) -> task<bool> {
+            auto const got = co_await std::move(get);
+            co_return got == 1;
+        };
+        task<bool> waiting = awaits(wait());
+        thread worker{[&, j] { j->start(sink); }};
+        RONDO_CHECK_EXPECT(block_on(std::move(waiting)));
         worker.join();
     });
 }

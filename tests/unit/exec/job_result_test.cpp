@@ -181,6 +181,44 @@ TEST(JobResult, OfAJobThatFailedMayOutliveItsPool) {
     EXPECT_EQ(hooked, 1);
 }
 
+// As when a function returns a race in which it waits for a job.
+TEST(JobResult, AGetOutlivesItsHandle) {
+    gate go;
+    std::weak_ptr<int> seen;
+    thread_pool pool{{.workers = 1}};
+    auto wait = [&] {
+        auto r = pool.submit([&] {
+            go.wait();
+            auto value = std::make_shared<int>(42);
+            seen = value;
+            return value;
+        });
+        return r.get();
+    }();
+    go.open();
+    (void)pool.submit([] {}).blocking_get();  // behind it
+    ASSERT_FALSE(seen.expired()) << "what it waits for is gone";
+    auto const awaits = [](auto get) -> task<int> {
+        auto const got = co_await std::move(get);
+        co_return **got;
+    };
+    EXPECT_EQ(block_on(awaits(std::move(wait))), 42);
+}
+
+TEST(JobResult, AnExceptionThatAGetLeavesBehindGoesToTheHook) {
+    int hooked = 0;
+    thread_pool pool{{.workers = 1, .on_failure = [&](auto const&) { ++hooked; }}};
+    {
+        [[maybe_unused]] auto const abandoned = [&] {
+            auto r = pool.submit([]() -> int { throw std::runtime_error{"burnt"}; });
+            return r.get();
+        }();
+        (void)pool.submit([] {}).blocking_get();  // behind it
+        EXPECT_EQ(hooked, 0);
+    }
+    EXPECT_EQ(hooked, 1);
+}
+
 TEST(JobResult, MayBeDestroyedBeforeTheJobHasRun) {
     gate go, ran;
     thread_pool pool{{.workers = 1}};
