@@ -23,7 +23,9 @@
 // Executor       the pool is one: rondo::spawn(pool, task) runs the task on its workers, with the
 //                default timers. post() ignores the bound. Tasks that give way take turns, also
 //                those for which a stealing worker has no room: they change places.
-// Cancellation   an execute() that is stopped or timed out gives the job back: it does not run.
+// Cancellation   an execute() that is stopped or timed out gives the job back: it does not run. One
+//                that loses a when_any in the instant in which its job was let in cannot take it
+//                back: it runs. execute_for() is for who has to know.
 // Thread safety  every member may be called concurrently, but for the destructor.
 // Memory order   what happens before a job is accepted is visible to it.
 // Destruction    runs what was accepted, and what that submits, and joins. Workers end in

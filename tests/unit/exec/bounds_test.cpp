@@ -12,8 +12,10 @@
 #include "rondo/core/block_on.hpp"
 #include "rondo/core/spawn.hpp"
 #include "rondo/core/task.hpp"
+#include "rondo/core/when_any.hpp"
 #include "rondo/exec/thread_pool.hpp"
 #include "support/manual_loop.hpp"
+#include "support/permits.hpp"
 
 namespace rondo {
 namespace {
@@ -139,6 +141,22 @@ TEST_F(Busy, AStoppedTaskLeavesTheQueueAndItsJobNeverRuns) {
     go_.open();
     pool_.reset();
     EXPECT_EQ(ran_, 0);
+}
+
+// What another wait was granted goes on to the next; this job is a worker's by then.
+TEST_F(Busy, AJobThatWasLetInRunsAlsoWhenItsExecuteLosesARaceInTheSameInstant) {
+    start(1, 1);
+    ASSERT_TRUE(pool_->try_execute([] {}));
+    test::permits other{0};
+    gate ran;
+    manual_loop loop;
+    auto race = spawn(loop, when_any(other.acquire(), pool_->execute([&ran] { ran.open(); })));
+    loop.run_ready();
+    other.release();
+    go_.open();
+    ran.wait();
+    loop.run_ready();
+    EXPECT_EQ(race.blocking_join()->index(), 0U);
 }
 
 TEST_F(Busy, AThreadThatGivesUpGetsItsJobBack) {
