@@ -15,6 +15,8 @@
 //                post. That executor runs one thing at a time: an io_context with one thread, or a
 //                strand. An operation that names no executor is started where the task runs and
 //                cannot be cancelled: a stop waits for it. See also context_owner.hpp.
+// Adapters       as_tuple(use_task) and append(use_task, ...) start and cancel there too. Bound to
+//                an executor it is refused: the task says where it goes on.
 // Resumption     on the task's executor, in a later turn, never inside the handler.
 // Stop           the environment's stop sends a request to cancel there, from any thread. The task
 //                unwinds when the operation has ended: until then its buffers are in use. One that
@@ -42,6 +44,8 @@
 #pragma once
 
 #include <boost/asio/async_result.hpp>
+#include <boost/asio/bind_executor.hpp>
+#include <concepts>
 #include <type_traits>
 #include <utility>
 
@@ -66,8 +70,14 @@ class [[nodiscard("an operation does nothing until it is awaited")]] io_operatio
     [[no_unique_address]] Bounds bounds_;
 };
 
+namespace detail {
+
+struct some_use_task {};
+
+}  // namespace detail
+
 template <class Bounds>
-class use_task_within {
+class use_task_within : public detail::some_use_task {
   public:
     explicit constexpr use_task_within(Bounds const& bounds) noexcept : bounds_(bounds) {}
     Bounds const& bounds() const noexcept { return bounds_; }
@@ -95,6 +105,12 @@ class use_task_t : public use_task_within<rondo::detail::no_bounds> {
 inline constexpr use_task_t use_task;
 
 namespace detail {
+
+// (A function, which the compiler asserts once.)
+template <class Token>
+void refuse_an_executor() noexcept {
+    static_assert(sizeof(Token) == 0, "use_task is not bound to an executor");
+}
 
 template <class Bounds, class... Args>
 class use_task_result {
@@ -126,5 +142,18 @@ class async_result<rondo::asio::use_task_t, void(Args...)>
 template <class Bounds, class... Args>
 class async_result<rondo::asio::use_task_within<Bounds>, void(Args...)>
     : public rondo::asio::detail::use_task_result<Bounds, Args...> {};
+
+// It would complete there, while a request to cancel is at the I/O object.
+template <class Token, class Executor, class... Args>
+requires std::derived_from<Token, rondo::asio::detail::some_use_task>
+class async_result<executor_binder<Token, Executor>, void(Args...)> {
+  public:
+    template <class Initiation, class Bound, class... Given>
+    static auto initiate(Initiation&& initiation, Bound const& token, Given&&... given) {
+        rondo::asio::detail::refuse_an_executor<Token>();
+        return async_result<Token, void(Args...)>::initiate(
+            std::forward<Initiation>(initiation), token.get(), std::forward<Given>(given)...);
+    }
+};
 
 }  // namespace boost::asio

@@ -2,6 +2,7 @@
 // the end of its context. Stepped by hand.
 #include <gtest/gtest.h>
 
+#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/local/connect_pair.hpp>
@@ -77,6 +78,19 @@ TEST_F(UseTaskStop, TheTaskUnwindsOnItsExecutorWhenTheOperationHasEnded) {
     loop.run_ready();
     EXPECT_EQ(guests, 0);
     EXPECT_EQ(handle.blocking_join(), std::unexpected{wait_error::stopped});
+}
+
+TEST_F(UseTaskStop, ReachesAnOperationThroughAnAdapter) {
+    auto asks = [](desk<error_code>* at) -> task<error_code> {
+        auto [error] = co_await at->async_ask(net::as_tuple(use_task));
+        co_return error;
+    };
+    auto handle = spawn(loop, asks(&d));
+    run_both();
+    handle.request_stop();
+    run_both();
+    EXPECT_TRUE(d.told_to_cancel());
+    EXPECT_EQ(handle.blocking_join(), error_code{net::error::operation_aborted});
 }
 
 TEST_F(UseTaskStop, ACompletionBeatsIt) {

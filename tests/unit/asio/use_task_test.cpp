@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <boost/asio/append.hpp>
+#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
@@ -176,6 +178,34 @@ TEST_F(UseTask, StartsAtTheContextOfTheObjectNotWhereTheTaskRuns) {
     d.answer(error_code{});
     run_both();
     EXPECT_TRUE(result.value());
+}
+
+// Asio's adapters wrap what starts the operation in something that knows no place.
+task<void> ask_through_adapters(desk<error_code, int>& d, std::vector<int>& got) {
+    {
+        auto [error, n] = co_await d.async_ask(net::as_tuple(use_task));
+        got.push_back(n);
+    }
+    {
+        auto const result = co_await d.async_ask(net::append(use_task, 9));
+        got.push_back(std::get<0>(*result));
+    }
+}
+
+TEST_F(UseTask, StartsAtTheContextOfTheObjectThroughAdaptersToo) {
+    desk<error_code, int> d{io};
+    std::vector<int> got;
+    auto handle = spawn(loop, ask_through_adapters(d, got));
+    for (int i = 0; i < 2; ++i) {
+        loop.run_ready();
+        EXPECT_FALSE(d.asked()) << i;
+        run_io();
+        ASSERT_TRUE(d.asked()) << i;
+        d.answer(error_code{}, i);
+        run_io();
+    }
+    loop.run_ready();
+    EXPECT_EQ(got, (std::vector{0, 1}));
 }
 
 TEST_F(UseTask, StartsAtOnceInATaskThatRunsThere) {

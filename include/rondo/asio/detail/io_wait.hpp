@@ -10,6 +10,7 @@
 #include <coroutine>
 #include <exception>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include "rondo/asio/detail/io_outcome.hpp"
@@ -29,6 +30,19 @@ struct io_call {
     Initiation initiation;
     std::tuple<Given...> arguments;
 };
+
+// What starts the operation, and knows its place. Asio's adapters (as_tuple, append) put it into a
+// wrapper of theirs, which in some versions of Asio names no executor.
+template <class Initiation>
+auto const& innermost(Initiation const& i) noexcept {
+    if constexpr (requires { typename Initiation::executor_type; }) {
+        return i;
+    } else if constexpr (requires { i.initiation_; }) {
+        return innermost(i.initiation_);
+    } else {
+        return i;
+    }
+}
 
 // A function that is sent to the executor there. If it is destroyed without having run, because
 // its context was, it says so.
@@ -87,14 +101,15 @@ class io_handler {
 template <class Call, class Bounds, class... Args>
 class io_wait final : rondo::detail::remote_wait<Bounds> {
     using outcome = io_outcome<Args...>;
-    using place = boost::asio::associated_executor_t<decltype(Call::initiation)>;
+    using place = boost::asio::associated_executor_t<
+        std::decay_t<decltype(innermost(std::declval<Call&>().initiation))>>;
     using result = typename outcome::result;
 
   public:
     io_wait(Call& call, rondo::detail::promise_base& task, Bounds const& bounds) noexcept
         : rondo::detail::remote_wait<Bounds>(task, bounds),
           call_(call),
-          there_(boost::asio::get_associated_executor(call.initiation)) {}
+          there_(boost::asio::get_associated_executor(innermost(call.initiation))) {}
 
     bool await_ready() const noexcept { return false; }
     std::coroutine_handle<> await_suspend(std::coroutine_handle<>) noexcept {
