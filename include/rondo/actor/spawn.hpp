@@ -8,7 +8,7 @@
 // Guarantee      receive() is called for one message after the other, in the order in which they
 //                were told, never for two at once, even if it is a coroutine that waits.
 //                Everything that an actor does happens on its executor, including its construction
-//                and destruction.
+//                and destruction, and that of what is left in its mailbox.
 // Failure        an exception that leaves receive(), or the construction of the actor, ends this
 //                actor object and no other. The message is lost, and an asker gets `unanswered`. If
 //                `restarts` allows it, a new object is made, which continues with the same mailbox.
@@ -34,6 +34,7 @@
 #include <expected>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <utility>
 #include <variant>
@@ -45,9 +46,11 @@
 #include "rondo/actor/restarts.hpp"
 #include "rondo/core/detail/frame_memory.hpp"
 #include "rondo/core/executor.hpp"
+#include "rondo/core/short_lock.hpp"
 #include "rondo/core/spawn.hpp"
 #include "rondo/core/task.hpp"
 #include "rondo/core/this_task.hpp"
+#include "rondo/core/waker.hpp"
 #include "rondo/sync/mpsc.hpp"
 
 namespace rondo::actor {
@@ -84,13 +87,12 @@ class inbox_base {
   public:
     virtual ~inbox_base() = default;
     virtual void close() noexcept = 0;
-    virtual std::size_t waiting() const noexcept = 0;
+    // Nothing once the actor has ended.
+    virtual std::optional<std::size_t> waiting() const noexcept = 0;
 
-    actor::progress so_far() const noexcept {
-        // relaxed: numbers to look at
-        return {received_.load(std::memory_order_relaxed),
-                restarts_.load(std::memory_order_relaxed), waiting()};
-    }
+    // relaxed, all: numbers to look at
+    std::uint64_t received() const noexcept { return received_.load(std::memory_order_relaxed); }
+    unsigned restarts() const noexcept { return restarts_.load(std::memory_order_relaxed); }
     void count_message() noexcept { received_.fetch_add(1, std::memory_order_relaxed); }
     void count_restart() noexcept { restarts_.fetch_add(1, std::memory_order_relaxed); }
 
@@ -102,14 +104,49 @@ class inbox_base {
 template <class Letters>
 class inbox final : public inbox_base {
   public:
-    explicit inbox(Letters l) noexcept : letters(std::move(l)) {}
-    void close() noexcept override { letters.close(); }
-    // By what it has no room for: len() is for the actor alone, others may ask while it receives.
-    std::size_t waiting() const noexcept override {
-        return letters.max_capacity() - letters.capacity();
+    explicit inbox(Letters l) noexcept : letters_(std::move(l)) {}
+
+    // The actor's, until it takes them along: others see it with the lock only.
+    Letters& letters() noexcept { return *letters_; }
+    Letters take() noexcept {
+        std::lock_guard const guard{lock_};
+        Letters left = std::move(*letters_);
+        letters_.reset();
+        return left;
     }
 
-    Letters letters;
+    void close() noexcept override {
+        wake_scope const waking;  // nobody is resumed under the lock
+        std::lock_guard const guard{lock_};
+        if (letters_) letters_->close();
+    }
+    // By what it has no room for: len() is for the actor alone, others may ask while it receives.
+    std::optional<std::size_t> waiting() const noexcept override {
+        std::lock_guard const guard{lock_};
+        if (!letters_) return std::nullopt;
+        return letters_->max_capacity() - letters_->capacity();
+    }
+
+  private:
+    mutable short_lock lock_;
+    std::optional<Letters> letters_;
+};
+
+// The actor's share. When that goes the mailbox goes, whoever looks at the inbox meanwhile: what is
+// in there is destroyed on the actor's executor, and nobody joins it before.
+template <class Letters>
+class own_inbox {
+  public:
+    explicit own_inbox(std::shared_ptr<inbox<Letters>> in) noexcept : inbox_(std::move(in)) {}
+    own_inbox(own_inbox&&) noexcept = default;
+    own_inbox& operator=(own_inbox&&) = delete;
+    ~own_inbox() {
+        if (inbox_ != nullptr) Letters const gone = inbox_->take();
+    }
+    inbox<Letters>* operator->() const noexcept { return inbox_.get(); }
+
+  private:
+    std::shared_ptr<inbox<Letters>> inbox_;
 };
 
 // One actor, through all its restarts.
@@ -163,7 +200,7 @@ class life {
             // While there are messages each wait for one is ready, and what is ready beats a stop:
             // it unwinds in a wait that never is.
             if (here.stop.stop_requested()) co_await sleep_until(time_point::max());
-            auto next = co_await inbox_->letters.recv();
+            auto next = co_await inbox_->letters().recv();
             if (!next) co_return;
             inbox_->count_message();
             std::optional<task<void>> rest =
@@ -197,11 +234,10 @@ class life {
     }
 
     ended end(std::exception_ptr failure) const noexcept {
-        actor::progress const all = inbox_->so_far();
-        return {std::move(failure), all.received, all.restarts};
+        return {std::move(failure), inbox_->received(), inbox_->restarts()};
     }
 
-    std::shared_ptr<inbox<Letters>> inbox_;
+    own_inbox<Letters> inbox_;
     address_of<A> self_;
     Make make_;
     options options_;
@@ -231,8 +267,10 @@ class [[nodiscard("destroying the handle drains the actor")]] handle {
     bool has_ended() const noexcept { return running_.ended(); }
     // Nothing once it has ended; join() then says more.
     std::optional<actor::progress> progress() const noexcept {
-        if (auto const in = inbox_.lock()) return in->so_far();
-        return std::nullopt;
+        auto const in = inbox_.lock();
+        auto const waiting = in != nullptr ? in->waiting() : std::nullopt;
+        if (!waiting) return std::nullopt;
+        return actor::progress{in->received(), in->restarts(), *waiting};
     }
 
     // Waits for the end. The error `stopped`: either the actor or this wait was stopped.

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -118,6 +119,47 @@ TEST(ActorThreads, ItsProgressIsSeenWhileItReceives) {
     EXPECT_EQ(life.progress()->waiting, 0U);
     life.drain();
     EXPECT_TRUE(life.blocking_join());
+}
+
+// Says in which thread it goes.
+class traced {
+  public:
+    explicit traced(std::atomic<int>& elsewhere) noexcept : elsewhere_(elsewhere) {}
+    ~traced() {
+        if (executor::current() == nullptr) ++elsewhere_;
+    }
+    traced(traced const&) = delete;
+    traced& operator=(traced const&) = delete;
+
+  private:
+    std::atomic<int>& elsewhere_;
+};
+struct parcel {
+    std::unique_ptr<traced> content;
+};
+class sleeper {
+  public:
+    using accepts = actor::messages<parcel>;
+    task<void> receive(parcel) { co_await sleep_for(24h); }
+};
+
+// Who looks at it, again and again, would often be the last to know the mailbox.
+TEST(ActorThreads, WhatItLeavesBehindGoesOnItsExecutorAlsoWhileOthersLook) {
+    std::atomic<int> elsewhere{0};
+    runtime pool{{.workers = 1}};
+    for (int round = 0; round < 300; ++round) {
+        auto [address, life] = actor::spawn<sleeper>(pool.anywhere());
+        std::jthread const watcher{[&its = life](std::stop_token const& end) {
+            while (!end.stop_requested()) (void)its.progress();
+        }};
+        for (int i = 0; i < 3; ++i) {
+            EXPECT_TRUE(address.blocking_tell(parcel{std::make_unique<traced>(elsewhere)}));
+        }
+        life.request_stop();
+        EXPECT_FALSE(life.blocking_join());
+        EXPECT_TRUE(address.is_closed()) << "it has ended";
+    }
+    EXPECT_EQ(elsewhere, 0);
 }
 
 TEST(ActorThreads, FailuresUnderLoadAreOnlyTheirOwn) {
