@@ -44,6 +44,10 @@ worker*& this_worker() noexcept { return check::thread_storage<worker*>(); }
 }
 #endif
 
+[[noreturn]] void stay_for_ever() noexcept {
+    for (atomic<std::uint32_t> const never{0};;) futex_wait(never, 0);
+}
+
 }  // namespace
 
 void pool_job::never_called(job&) noexcept {
@@ -65,6 +69,7 @@ void worker::run() noexcept {
 }
 
 void worker::run_job(job& j) noexcept {
+    if (crew_.abandoned()) stay_for_ever();
     if (pool_job* const p = pool_job::from(j)) {
         if (crew_.dropping()) {
             crew_.drop(*p);
@@ -277,6 +282,12 @@ void crew::drop_waiting() noexcept {
         }
     }
     while (job* const j = posted.pop()) post(*j);
+}
+
+void crew::abandon() noexcept {
+    // relaxed: who takes a job from an intake that refuses has seen it, by the lock
+    abandoned_.store(true, std::memory_order_relaxed);
+    for (auto const& i : intakes_) i->refuse();
 }
 
 std::size_t crew::depth() const noexcept {

@@ -233,6 +233,7 @@ thread_pool& runtime::blocking() {
                                     .name = o.name + "-blk"};
         chosen.on_failure = o.on_unobserved;  // itself: a result may outlive the team
         pool = std::make_unique<thread_pool>(chosen);
+        if (state_->abandoned) pool->abandon();
     }
     return *pool;
 }
@@ -289,6 +290,8 @@ runtime::still_alive runtime::shutdown(std::chrono::milliseconds limit) {
 void runtime::abandon() noexcept {
     state_->abandoned = true;
     state_->team.pause_for_good();
+    std::lock_guard const guard{state_->starting};
+    if (state_->blocking != nullptr) state_->blocking->abandon();
 }
 
 // Others may still wake what is in there. It is kept where a search for leaks finds it.

@@ -155,10 +155,11 @@ class runtime {
     // Asks every task to stop, and each that is spawned from now on, and waits until all have
     // ended or the limit is over. What is still alive then goes on unwinding.
     still_alive shutdown(std::chrono::milliseconds limit);
-    // For a process that is about to end: workers take no further turn, and neither this nor the
-    // destructor waits for them. What has not ended never goes on; its memory, and the runtime's,
-    // stay where they are. A turn that runs may outlast the runtime object: it must not use it, and
-    // on_unobserved gets what it throws all the same. on_overdue is not called any more then.
+    // For a process that is about to end: workers take no further turn, no blocking function
+    // begins, and neither this nor the destructor waits for any. What has not ended never goes on;
+    // its memory, and the runtime's, stay where they are. A turn or function that runs may outlast
+    // the runtime object: it must not use it, and on_unobserved gets what it throws all the same.
+    // on_overdue is not called any more then.
     void abandon() noexcept;
 
     metrics measure() const;

@@ -229,6 +229,8 @@ class thread_pool final : public executor {
         // acquire: pairs with the decrement in leave()
         return workers_here_.load(std::memory_order_acquire) == 0;
     }
+    // Nothing begins any more, and the pool is never destroyed.
+    void abandon() noexcept { crew_.abandon(); }
     void leave() noexcept;
     void close() noexcept;
     void join() noexcept;

@@ -184,6 +184,38 @@ TEST(RuntimeEnd, AnAbandonedRuntimeRunsNoFurtherHandler) {
     EXPECT_FALSE(ran);
 }
 
+TEST(RuntimeEnd, AnAbandonedRuntimeBeginsNoFurtherBlockingFunction) {
+    static gate& begun = *new gate;
+    static gate& over = *new gate;
+    static gate& is_over = *new gate;
+    static std::atomic<bool> ran{false};
+    {
+        runtime rt{{.workers = 1, .blocking_threads = 1}};
+        (void)rt.spawn_blocking([] {
+            begun.open();
+            over.wait();
+            is_over.open();
+        });
+        (void)rt.spawn_blocking([] { ran = true; });
+        begun.wait();
+        rt.abandon();
+        EXPECT_EQ(rt.spawn_blocking([] { ran = true; }).blocking_get(),
+                  std::unexpected{job_error::closed});
+    }
+    over.open();
+    is_over.wait();
+    // In real time: in which the next one would begin.
+    std::this_thread::sleep_for(50ms);
+    EXPECT_FALSE(ran);
+}
+
+TEST(RuntimeEnd, AnAbandonedRuntimeStartsNoThreadsThatMayBlock) {
+    runtime rt{{.workers = 1}};
+    rt.abandon();
+    EXPECT_EQ(rt.spawn_blocking([] { return 1; }).blocking_get(),
+              std::unexpected{job_error::closed});
+}
+
 // --- what it tells ---
 
 // A worker may be without a processor for longer than a dump waits for it.

@@ -116,6 +116,8 @@ class crew final {
     // Refuses from now on, and drops the closures that have not started; close() comes after it.
     void drop_waiting() noexcept;
     std::size_t dropped() const noexcept { return dropped_.load(std::memory_order_relaxed); }
+    // Refuses from now on, and begins nothing more: workers stay where they are, and jobs too.
+    void abandon() noexcept;
 
     void failed(std::exception_ptr exception) noexcept { failures_->failed(std::move(exception)); }
     std::uint64_t failed_elsewhere() const noexcept { return failures_->elsewhere(); }
@@ -129,6 +131,7 @@ class crew final {
 
     bool stealing() const noexcept { return how_ == dispatch::stealing; }
     bool dropping() const noexcept { return dropping_.load(std::memory_order_relaxed); }
+    bool abandoned() const noexcept { return abandoned_.load(std::memory_order_relaxed); }
     void drop(pool_job& j) noexcept;
     bool can_be_stolen() const noexcept;
     void sort_out(job& j, job_queue& posted) noexcept;
@@ -141,6 +144,7 @@ class crew final {
     std::vector<std::unique_ptr<intake>> intakes_;
     std::vector<std::unique_ptr<worker>> workers_;
     atomic<bool> dropping_{false};
+    atomic<bool> abandoned_{false};
     atomic<std::size_t> dropped_{0};
 };
 
