@@ -22,9 +22,11 @@
 //               put into a wheel under that number; the quanta until then are added when it comes
 //               out. If nobody has a turn in the next round, the first one in the wheel is the
 //               next.
-//   the first   Credit above a quantum has been saved for the task that is first. If that is taken
-//   task        back (cancelled, expired, dropped), the tenant keeps no more than it would have had
-//               with the task behind it being first all the time.
+//   the first   Credit above a quantum has been saved for a task that was first, and is still the
+//   task        first of its priority. If that is taken back (cancelled, expired, dropped), first
+//               of all or not by then, the tenant keeps no more than it can have saved for the
+//               first tasks of each priority that are left. (Not for the first of all alone: one
+//               that is urgent and cheap, and is taken back, would cost what was saved before.)
 //   weights     change from the next quantum on.
 //   held back   A task that a limit of its tenant's keeps from taking turns (max_in_flight_per_
 //               tenant of a gate) is in line all the same. A tenant that has nothing else stands
@@ -61,12 +63,12 @@
 //       given). In a round in which it leaves and returns it has its quantum once: what is
 //       left of it is kept until the round is over, so that it does not pay a debt twice. Who was
 //       forgotten meanwhile has it anew; its debt is forgotten too, and nothing was taken of it.
-//   I3  credit that is carried from round to round is less than the cost of the first task at that
-//       time, or of a task that has become the second since: at most max_cost - 1. One that is
-//       aside may carry kept_quanta more; what it would have above that is lost, and nobody has
-//       more than that and the quantum of the round. Who owes something has no credit. (What a
-//       task has cost that is put back comes on top of that: in what follows it counts as taken
-//       when its tenant paid for it first.)
+//   I3  credit that is carried from round to round is less than the cost of a task that is the first
+//       of its priority: at most max_cost - 1, of the tasks that are queued then. One that is aside
+//       may carry kept_quanta more; what it would have above that is lost, and nobody has more than
+//       that and the quantum of the round. Who owes something has no credit. (What a task has cost
+//       that is put back comes on top of that: in what follows it counts as taken when its tenant
+//       paid for it first.)
 //   I4  turn_ holds those who are due in round_, next_ those in round_ + 1; in the wheel everyone
 //       is due in round_ or after it, and nobody is passed over: begin_round() is for when nobody
 //       is left in round_.
@@ -357,7 +359,7 @@ void turns::enter_round(std::uint64_t round) noexcept {
 
 void turns::remove(entry& e) noexcept {
     tenant& t = *e.owner;
-    bool const was_first = t.tasks_.head() == &e;
+    bool const was_first = t.tasks_.is_first(e);
     t.tasks_.remove(e);
     one_is_gone(t, was_first);
 }
@@ -366,7 +368,7 @@ void turns::one_is_gone(tenant& t, bool was_first) noexcept {
     if (t.tasks_.empty()) {
         nothing_in_turn(t);
     } else if (was_first) {
-        head_is_gone(t);
+        first_is_gone(t);
     }
 }
 
@@ -383,7 +385,7 @@ void turns::add_held_back(tenant& t, entry& e) noexcept {
 
 void turns::hold_back(entry& e) noexcept {
     tenant& t = *e.owner;
-    bool const was_first = t.tasks_.head() == &e;
+    bool const was_first = t.tasks_.is_first(e);
     t.tasks_.remove(e);
     t.held_back_.put_back(e);
     t.holds_back_ = true;
@@ -421,7 +423,7 @@ void turns::remove_held_back(entry& e) noexcept {
 }
 
 // I3: what it saved for that task it may keep only as far as it would have it without.
-void turns::head_is_gone(tenant& t) noexcept {
+void turns::first_is_gone(tenant& t) noexcept {
     settle_now(t);
     t.credit_ = std::min(t.credit_, most_credit(t));
     reschedule(t);
@@ -433,7 +435,7 @@ std::uint64_t turns::most_credit(tenant const& t) const noexcept {
         return t.held_back_.head()->cost - 1 + (kept_quanta + 1) * quantum_of(t);
     }
     std::uint64_t const of_this_turn = in_this_round(t) && t.round_ == round_ ? quantum_of(t) : 0;
-    return t.tasks_.head()->cost - 1 + of_this_turn;
+    return t.tasks_.dearest_first() - 1 + of_this_turn;
 }
 
 void turns::put_back(entry& e) noexcept {

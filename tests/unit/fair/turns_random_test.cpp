@@ -48,6 +48,16 @@ class model {
         static bool empty(backlog const& all) {
             return std::ranges::all_of(all, [](auto const& t) { return t.empty(); });
         }
+        static bool is_first(backlog const& all, int id) {
+            return std::ranges::any_of(
+                all, [&](auto const& t) { return !t.empty() && t.front().id == id; });
+        }
+        // The largest cost of those that are the first of their priority.
+        static std::uint64_t dearest_first(backlog const& all) {
+            std::uint64_t most = 0;
+            for (auto const& t : all) most = std::max(most, t.empty() ? 0 : t.front().cost);
+            return most;
+        }
         static std::deque<task>& first(backlog& all) {
             return *std::ranges::find_if(all, [](auto const& t) { return !t.empty(); });
         }
@@ -110,7 +120,7 @@ class model {
 
     void remove(std::size_t who, int id) {
         account& x = accounts[who];
-        bool const was_first = x.first().front().id == id;
+        bool const was_first = account::is_first(x.tasks, id);
         for (auto& tasks : x.tasks) {
             std::erase_if(tasks, [&](task const& t) { return t.id == id; });
         }
@@ -124,7 +134,7 @@ class model {
     }
     void hold_back(std::size_t who, int id, priority rank) {
         account& x = accounts[who];
-        bool const was_first = x.first().front().id == id;
+        bool const was_first = account::is_first(x.tasks, id);
         auto& from = x.tasks[static_cast<std::size_t>(rank)];
         x.held_back[static_cast<std::size_t>(rank)].push_front(from.back());
         from.pop_back();
@@ -185,7 +195,7 @@ class model {
             bool const now = std::get<0>(x.turn) == round_;
             catch_up(x, now ? round_ - 1 : round_);
             std::uint64_t const own = now && x.credited == round_ ? quantum_ * x.weight : 0;
-            x.credit = std::min(x.credit, x.first().front().cost - 1 + own);
+            x.credit = std::min(x.credit, account::dearest_first(x.tasks) - 1 + own);
             first_changed(x);
         }
     }

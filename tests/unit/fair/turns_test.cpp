@@ -333,6 +333,28 @@ TEST(FairTurns, CreditThatWasSavedForATaskIsKeptForTheNextThatCostsAsMuch) {
     EXPECT_EQ(q.serve(110).at(b), 1'000U);
 }
 
+TEST(FairTurns, CreditThatWasSavedForATaskIsLostWithItThoughAnotherCameBeforeIt) {
+    queue_of_turns q{1};
+    q.fill(a, 10'000);
+    entry& dear = q.add(b, 1'000);
+    EXPECT_EQ(q.serve(900).at(b), 0U);
+    q.add(b, 1, priority::high);  // so the dear one is not the first when it goes
+    q.order().remove(dear);
+    q.fill(b, 2'000);
+    EXPECT_LE(q.serve(100).at(b), 52U);
+}
+
+TEST(FairTurns, CreditThatIsSavedForATaskIsNotLostWithOneThatCameBeforeIt) {
+    queue_of_turns q{1};
+    q.fill(a, 10'000);
+    q.add(b, 1'000);
+    EXPECT_EQ(q.serve(900).at(b), 0U);
+    entry& cheap = q.add(b, 1, priority::high);
+    q.add(b, 1, priority::high);
+    q.order().remove(cheap);
+    EXPECT_EQ(q.serve(110).at(b), 1'001U);
+}
+
 TEST(FairTurns, CreditThatWasSavedForATaskHeldBackIsLostWithIt) {
     for (bool const looked_at : {false, true}) {
         queue_of_turns q{1};

@@ -1,6 +1,7 @@
 // tenant.hpp: one tenant as the scheduler sees it: its queued tasks, its account, its place.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -59,6 +60,18 @@ class backlog {
         return tasks == nullptr ? nullptr : tasks->back();
     }
 
+    // Of its priority. What was saved was saved for one of these, as each was the first of all once,
+    // if at all.
+    bool is_first(entry const& e) const noexcept { return of(e.rank).front() == &e; }
+    // The largest cost of those.
+    std::uint64_t dearest_first() const noexcept {
+        std::uint64_t most = 0;
+        for (linked_list<entry> const& tasks : by_priority_) {
+            if (!tasks.empty()) most = std::max(most, tasks.front()->cost);
+        }
+        return most;
+    }
+
     void push(entry& e) noexcept { count(e).push_back(e); }
     void put_back(entry& e) noexcept { count(e).push_front(e); }
     void remove(entry& e) noexcept {
@@ -71,7 +84,13 @@ class backlog {
     linked_list<entry>& count(entry const& e) noexcept {
         ++length_;
         cost_ += e.cost;
-        return by_priority_[static_cast<std::size_t>(e.rank)];
+        return of(e.rank);
+    }
+    linked_list<entry>& of(priority p) noexcept {
+        return by_priority_[static_cast<std::size_t>(p)];
+    }
+    linked_list<entry> const& of(priority p) const noexcept {
+        return by_priority_[static_cast<std::size_t>(p)];
     }
     linked_list<entry> const* lowest() const noexcept {
         for (std::size_t i = by_priority_.size(); i-- > 0;) {

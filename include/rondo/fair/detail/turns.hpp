@@ -120,7 +120,7 @@ class turns {
         return t.place_ == place::front || t.due_ == round_;
     }
     void take_out(tenant& t) noexcept;
-    void head_is_gone(tenant& t) noexcept;
+    void first_is_gone(tenant& t) noexcept;
     entry* pay(tenant& t) noexcept;
     void look_ahead() const noexcept;
     tenant* in_turn() noexcept;
