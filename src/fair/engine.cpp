@@ -25,9 +25,12 @@
 //       out: expire() comes first in each, and nothing is left in the intake past a deadline. (A
 //       consumer reads it in ready(), and not again when it comes to wait.)
 //   I4  while the lock is free no consumer waits if a task is queued (I3 of core/waiter.cpp).
-//   I5  somebody is opening doors if there is room and one of them is in hungry_, or one is in
-//       called_: whoever made the room. owed_ counts these doors and those that are being opened;
-//       as many places are theirs, and nobody who comes meanwhile takes them.
+//   I5  somebody is opening doors if one of them is in hungry_, and there is room or it is closed:
+//       whoever made the room, or closed it. owed_ counts these doors and those that are being
+//       opened; as many places are theirs, and nobody who comes meanwhile takes them. Doors are
+//       opened in turn, for one place each: also that of a tenant which has got room of its own
+//       stands behind those that wait for room in all, or tenants at their limit would have all of
+//       it among them.
 //   I6  a tenant is destroyed after it was forgotten: idle, not held, and out of the map. Whoever
 //       keeps a pointer to one without the lock holds it.
 //   I7  the intake has places only while the scheduler is open and nobody waits, consumer or
@@ -389,7 +392,9 @@ reservation engine::reserve(door& d) noexcept {
     if (closing_ != closing::open) return reservation::closed;
     tenant& t = d.of();
     bool const fits = t.occupied < limits_.max_per_tenant;
-    if (fits && (d.opening_ ? occupied_ < limits_.max_global : has_spare_room())) {
+    bool const others = d.had_turn_ && !hungry_.empty();  // it is theirs
+    if (fits && (d.opening_ ? occupied_ < limits_.max_global && !others : has_spare_room())) {
+        d.had_turn_ = d.opening_;
         take_place(t);
         return reservation::made;
     }
@@ -411,7 +416,7 @@ void engine::nobody_waits_at(door& d) noexcept {
 // Its tenant has room.
 void engine::call(door& d) noexcept {
     d.tenant_full_ = false;
-    called_.push_back(d);
+    hungry_.push_back(d);
     ++owed_;
 }
 
@@ -425,10 +430,11 @@ door* engine::next_door(door* opened) noexcept {
         --owed_;
         turns_.let_go(opened->of());
     }
-    door* d = called_.pop_front();
-    if (d == nullptr && occupied_ < limits_.max_global) d = hungry_.pop_front();
+    bool const may_open = occupied_ < limits_.max_global || closing_ != closing::open;
+    door* const d = may_open ? hungry_.pop_front() : nullptr;
     if (d == nullptr) return nullptr;
     d->opening_ = true;
+    d->had_turn_ = false;
     turns::hold(d->of());
     return d;
 }
@@ -440,7 +446,6 @@ void engine::close(closing how) noexcept {
         if (closing_ == closing::immediate || closing_ == how) return;
         close_intake();  // I7: nothing is left after this
         closing_ = how;
-        called_.append(hungry_);
         while (door* const d = full_.pop_front()) call(*d);
         after.doors = true;
         tell_watch_ = true;

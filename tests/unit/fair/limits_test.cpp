@@ -167,6 +167,43 @@ TEST(FairLimits, TenantsWhoseProducersWaitAreLetInInTurn) {
     EXPECT_EQ(order, (std::vector{0, 1, 4, 2, 3}));
 }
 
+TEST(FairLimits, TenantsAtTheirOwnLimitDoNotKeepOthersFromTheRoomInAll) {
+    manual_loop loop;
+    noted s{room_for(4, 2, backpressure::wait)};
+    for (auto const* who : {"a", "a", "b", "b"}) EXPECT_TRUE(s.queue.enqueue(who, 0));
+    std::vector<join_handle<enqueue_result<int>>> insatiable;
+    for (int i = 0; i < 100; ++i) {
+        insatiable.push_back(spawn(loop, produce(s.queue, i % 2 == 0 ? "a" : "b", i)));
+    }
+    auto quiet = spawn(loop, produce(s.queue, "quiet", 100));
+    loop.run_ready();
+    EXPECT_TRUE(s.queue.try_dequeue());
+    loop.run_ready();
+    EXPECT_TRUE(quiet.ended()) << "it was the first that waited for that";
+    s.queue.close();
+    loop.run_ready();
+}
+
+TEST(FairLimits, TenantsWhoseProducersWaitShareTheRoomThatIsMadeAtOnce) {
+    manual_loop loop;
+    auto c = room_for(3, 10, backpressure::wait);
+    c.time = &loop.timers();
+    noted s{c};
+    for (int i : {1, 2, 3}) EXPECT_TRUE(s.queue.enqueue("x", i, {.deadline = loop.now() + 1ms}));
+    std::vector<join_handle<enqueue_result<int>>> hog;
+    for (int i : {4, 5, 6}) hog.push_back(spawn(loop, produce(s.queue, "hog", i)));
+    auto quiet = spawn(loop, produce(s.queue, "quiet", 7));
+    loop.run_ready();
+    loop.pass(2ms);
+    EXPECT_EQ(s.queue.advance(loop.now()), 3U);
+    loop.run_ready();
+    EXPECT_TRUE(quiet.ended());
+    EXPECT_TRUE(hog[1].ended());
+    EXPECT_FALSE(hog[2].ended());
+    s.queue.close();
+    loop.run_ready();
+}
+
 TEST(FairLimits, AReplacementTakesThePlaceThatItMadeThoughOthersWaitForRoom) {
     manual_loop loop;
     noted s{room_for(2, 1, backpressure::drop_oldest)};

@@ -34,7 +34,7 @@ class door final : public wait_queue, public list_hook<door> {
     tenant& of() const noexcept { return tenant_; }
     // Somebody waits, or is being let in. Under the engine's lock.
     bool is_awaited() const noexcept { return linked() || opening_; }
-    // Lets in whoever there is room for.
+    // Lets in whoever there is room for, but only one if others wait for room.
     void open() noexcept {
         serve([] {});
     }
@@ -49,7 +49,8 @@ class door final : public wait_queue, public list_hook<door> {
     engine& engine_;
     tenant& tenant_;
     // Under the engine's lock:
-    bool opening_ = false;      // it is this one's turn to take what room there is
+    bool opening_ = false;      // it is this one's turn to take a place
+    bool had_turn_ = false;     // and it has taken one
     bool tenant_full_ = false;  // it waits for its own tenant, not for room in all
 };
 

@@ -206,7 +206,7 @@ class engine : public wait_queue {
     time_point now_;
     cell<std::size_t> occupied_;  // what max_global counts; see tenant::occupied
     std::size_t live_ = 0;
-    std::size_t owed_ = 0;  // doors in hungry_ and called_, and those that are being opened
+    std::size_t owed_ = 0;  // doors in hungry_, and those that are being opened
     closing closing_ = closing::open;
     bool tell_watch_ = false;
     std::array<std::uint64_t, dispositions> ended_{};
@@ -221,7 +221,6 @@ class engine : public wait_queue {
     handle_table handles_;
     linked_list<door> hungry_;  // producers wait there for room in all, in turn,
     linked_list<door> full_;    // or for room for their tenant
-    linked_list<door> called_;  // there is room for their tenant now
     std::size_t known_ = 0;
 };
 
