@@ -177,10 +177,11 @@ engine::admission engine::find_room(tenant& t, entry*& instead_of) noexcept {
     bool const in_line = d != nullptr && d->is_awaited();  // nobody overtakes them
     if (!full && !in_line && has_spare_room()) return admission::accepted;
     bool const of_any = t.when_full == backpressure::evict_longest && !full;
-    tenant* const from = of_any ? loads_.longest() : &t;
+    tenant* const longest = of_any && !in_line ? loads_.longest() : nullptr;
+    tenant* const from = of_any ? longest : &t;
     if (from != nullptr) instead_of = first_to_go(*from, t.when_full);
     if (instead_of != nullptr) return admission::accepted;  // it takes no place but that one
-    return full ? admission::tenant_full : admission::global_full;
+    return full || has_spare_room() ? admission::tenant_full : admission::global_full;
 }
 
 // Which task of the tenant goes in favour of another, if any does.

@@ -1,7 +1,9 @@
 // Room: limits, every policy of backpressure, and producers that wait.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <chrono>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -376,6 +378,39 @@ TEST(FairLimits, NobodyTakesThePlaceOfAProducerWhoseTenantsDoorIsOpenedNext) {
     EXPECT_TRUE(refused);
     EXPECT_TRUE(waits.ended());
     EXPECT_EQ(s.drain(), (std::vector{2, 4}));
+}
+
+// What is in hand cannot be evicted, so their producers wait; then it is queued again, and expires.
+TEST(FairLimits, EvictLongestTakesNothingForAPlaceThatAProducerOfTheSameTenantWaitsFor) {
+    manual_loop loop;
+    auto c = room_for(10, 1, backpressure::evict_longest);
+    c.time = &loop.timers();
+    noted s{c};
+    auto const wait_at = [](numbers& q) -> test::owned_foreign { (void)co_await q.dequeue(); };
+    test::fenced nowhere;
+    std::optional<executor::scope> there{std::in_place, &nowhere};
+    std::optional gone{std::array{wait_at(s.queue), wait_at(s.queue)}};
+    there.reset();
+    for (auto const* who : {"a", "b"}) {
+        EXPECT_TRUE(s.queue.enqueue(who, 1, {.deadline = loop.now() + 1ms}));
+    }
+    std::optional<enqueue_error> refused;
+    [](numbers& q, std::optional<enqueue_error>& why) -> test::foreign {
+        (void)co_await q.enqueue_wait("b", 2);
+        auto const hurries = q.enqueue("a", 3);
+        if (!hurries) why = hurries.error().why;
+    }(s.queue, refused);
+    auto waits = spawn(loop, produce(s.queue, "a", 4));
+    loop.run_ready();
+    EXPECT_TRUE(s.queue.enqueue("bystander", 5));
+    gone.reset();  // the last one first, so the door of "b" is opened before that of "a"
+    loop.pass(2ms);
+    EXPECT_EQ(s.queue.advance(loop.now()), 2U);
+    loop.run_ready();
+    EXPECT_EQ(refused, enqueue_error::rejected_tenant) << "there is room in all";
+    EXPECT_TRUE(waits.ended());
+    EXPECT_EQ(s.told, (std::vector{report{disposition::expired, 1}, {disposition::expired, 1}}));
+    EXPECT_EQ(s.drain(), (std::vector{5, 2, 4}));
 }
 
 TEST(FairLimits, AProducerIsLetInBeforeTheObserverHearsWhoMadeRoom) {
