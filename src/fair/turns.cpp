@@ -53,6 +53,8 @@
 //      wheel    -> ring        the round has come
 //      any      -> aside       nothing is left but what is held back
 //      aside    -> ring, wheel something is called up; it is the first in the ring if it pays
+//      any but  -> ring        something is put back: the first in the ring of this round
+//      front
 //      any      -> idle        nothing is left
 //
 // Invariants
@@ -438,13 +440,24 @@ std::uint64_t turns::most_credit(tenant const& t) const noexcept {
     return t.tasks_.dearest_first() - 1 + of_this_turn;
 }
 
+// As if it had not been taken: it has its turn at once, has paid for it, and has been active for as
+// long as before.
 void turns::put_back(entry& e) noexcept {
     tenant& t = *e.owner;
-    bool const was_idle = t.tasks_.empty();
+    std::uint64_t const since = t.active_since_;
+    if (t.tasks_.empty()) ++active_;
+    if (!idle(t)) {
+        settle_now(t);
+    } else if (!had_its_turn(t)) {
+        come(t, false);
+    }
+    t.active_since_ = since;
     t.tasks_.put_back(e);
-    if (was_idle) activate(t);
     gain(t, e.cost);
-    reschedule(t);
+    if (t.place_ == place::front) return;
+    take_out(t);
+    t.due_ = round_;
+    current_ = &first_in_ring(t);
 }
 
 void turns::charge(tenant& t, std::uint64_t more) noexcept {

@@ -409,6 +409,102 @@ class comparison {
     int id_ = 0;
 };
 
+// Consumers that take tasks and put some of them back: at once, or while others go on.
+class second_thoughts {
+  public:
+    second_thoughts(std::uint64_t seed, weights_and_costs const& how, bool at_once)
+        : how_(how), at_once_(at_once), random_(seed), order_(how.quantum) {
+        for (std::size_t i = 0; i < how.tenants; ++i) {
+            who_.push_back(
+                std::make_unique<tenant>(static_cast<std::uint32_t>(upto(how.most_weight))));
+        }
+    }
+
+    void step(std::uint64_t arrivals) {
+        if (random_() % 100 < arrivals) return arrive();
+        if (!in_hand_.empty() && random_() % 2 == 0) return decide();
+        entry* const e = order_.next();
+        if (e == nullptr) return;
+        in_hand_.push_back(static_cast<numbered*>(e));
+        if (at_once_) decide();
+        if (random_() % 8 == 0) order_.forget();
+    }
+    // Each task is taken for good once.
+    void drain() {
+        while (!in_hand_.empty() || !order_.empty()) {
+            if (in_hand_.empty()) in_hand_.push_back(static_cast<numbered*>(order_.next()));
+            decide();
+        }
+        EXPECT_TRUE(live_.empty());
+        while (order_.forget() != nullptr) {
+        }
+    }
+    double worst() const { return shares_.worst(); }
+
+  private:
+    std::uint64_t upto(std::uint64_t n) { return random_() % n + 1; }
+
+    void arrive() {
+        std::size_t const i = random_() % how_.tenants;
+        terms const t{.cost = upto(how_.most_cost), .priority = priority(random_() % 3)};
+        ++id_;
+        owner_[id_] = i;
+        auto& e = live_[id_] = std::make_unique<numbered>(t, id_);
+        if (who_[i]->tasks().empty()) {
+            shares_.comes(i);
+            shares_.takes_turns(i);
+        }
+        order_.add(*who_[i], *e);
+    }
+    void decide() {
+        auto const at = in_hand_.begin() + static_cast<std::ptrdiff_t>(random_() % in_hand_.size());
+        numbered& e = **at;
+        in_hand_.erase(at);
+        if (random_() % 3 != 0) return take(e);
+        auto const since = e.owner->active_since();
+        order_.put_back(e);
+        EXPECT_EQ(e.owner->active_since(), since);
+        if (!at_once_) return;
+        // Only those who are new come before it.
+        for (std::size_t others = 0; others < how_.tenants; ++others) {
+            auto& next = static_cast<numbered&>(*order_.next());
+            bool const again = &next == &e;
+            take(next);
+            if (again) return;
+        }
+        ADD_FAILURE() << "it was not the first again";
+    }
+    void take(numbered& e) {
+        shares_.served(owner_[e.id], e.cost);
+        live_.erase(e.id);
+    }
+
+    weights_and_costs const how_;
+    bool const at_once_;
+    std::mt19937_64 random_;
+    turns order_;
+    pairs::tenants who_;
+    std::map<int, std::unique_ptr<numbered>> live_;
+    std::map<int, std::size_t> owner_;
+    std::vector<numbered*> in_hand_;
+    pairs shares_{who_, how_};
+    int id_ = 0;
+};
+
+void put_back_often(std::uint64_t usual_seed, weights_and_costs const& how) {
+    std::uint64_t const seed = test::seed(usual_seed);
+    double worst = 0;
+    for (std::uint64_t i = 0; i < 50 && !testing::Test::HasFailure(); ++i) {
+        bool const at_once = i % 2 == 0;
+        second_thoughts run{seed + i, how, at_once};
+        for (int step = 0; step < 2'000; ++step) run.step(step / 200 % 2 == 0 ? 60 : 25);
+        run.drain();
+        if (at_once) worst = std::max(worst, run.worst());
+    }
+    EXPECT_LE(worst, 1.0);
+    std::printf("[    share ] the largest difference was %.0f %% of its bound\n", 100 * worst);
+}
+
 void follow_the_model_often(std::uint64_t usual_seed, weights_and_costs const& how) {
     std::uint64_t const seed = test::seed(usual_seed);
     double worst = 0;
@@ -447,6 +543,11 @@ TEST(FairTurnsAtRandom, TasksThatAreHeldBackFollowTheModelWithinTheBound) {
 TEST(FairTurnsAtRandom, TasksThatAreTakenOutWhileTheyAreHeldBackFollowTheModel) {
     follow_the_model_often(8, {6, 3, 4, 30, true, true});
     follow_the_model_often(9, {3, 8, 1, 3, true, true});
+}
+
+TEST(FairTurnsAtRandom, WhatIsPutBackIsFirstAgainWithinTheBound) {
+    put_back_often(10, {5, 4, 2, 3, false});
+    put_back_often(11, {4, 2, 3, 40, false});
 }
 
 }  // namespace

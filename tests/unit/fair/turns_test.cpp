@@ -401,7 +401,30 @@ TEST(FairTurns, WhatIsPutBackWasNotPaidForThoughItIsTheOnlyOne) {
     ASSERT_EQ(taken, &only);
     q.order().put_back(*taken);
     q.add(b);
-    EXPECT_EQ(q.next(6), "abbaaa");  // the quantum of the next round is for the second
+    EXPECT_EQ(q.next(6), "babaaa");  // the quantum of the next round is for the second
+}
+
+TEST(FairTurns, WhatIsPutBackKeepsItsTurn) {
+    for (std::size_t const tasks : {1U, 2U}) {
+        queue_of_turns q{4};
+        q.fill(a, 100);
+        EXPECT_EQ(q.next(2), "aa");
+        q.fill(b, tasks);
+        entry* const fresh = q.order().next();
+        ASSERT_EQ(fresh->owner, &q.at(b)) << "it is new";
+        q.order().put_back(*fresh);
+        EXPECT_EQ(q.order().next(), fresh) << "it waits for no backlog";
+    }
+}
+
+TEST(FairTurns, WhoseTaskIsPutBackHasBeenActiveForAsLongAsBefore) {
+    queue_of_turns q{4};
+    q.add(a);
+    q.add(b);
+    entry* const first = q.order().next();
+    ASSERT_EQ(first->owner, &q.at(a));
+    q.order().put_back(*first);
+    EXPECT_LT(q.at(a).active_since(), q.at(b).active_since());
 }
 
 TEST(FairTurns, WhatIsPutBackMakesAnIdleTenantActive) {
