@@ -29,9 +29,16 @@ class handle {
 
 namespace detail {
 
-// A slot is used again; its generation tells the tasks apart that it has named.
+// A slot is used again; its generation tells the tasks apart that it has named. The one that was
+// used last is the next, so a single slot may have all the uses: when its generations have run out
+// it is used no more. (16 bytes for each 2^32 tasks.)
 class handle_table {
   public:
+    static constexpr std::uint32_t last_generation = 0xFFFF'FFFF;
+
+    // Of slots that are new.
+    explicit handle_table(std::uint32_t first_generation = 0) noexcept : first_(first_generation) {}
+
     // Throws std::bad_alloc.
     handle reserve() {
         if (free_ == 0) grow();
@@ -45,7 +52,12 @@ class handle_table {
     }
     // The task has gone, or was never accepted.
     void release(std::uint32_t slot) noexcept {
-        slots_[slot] = {nullptr, slots_[slot].generation + 1, free_};
+        std::uint32_t const generation = slots_[slot].generation;
+        if (generation == last_generation) {
+            slots_[slot].task = nullptr;
+            return;
+        }
+        slots_[slot] = {nullptr, generation + 1, free_};
         free_ = slot;
     }
     void release(handle h) noexcept { release(h.slot_); }
@@ -65,10 +77,11 @@ class handle_table {
 
     void grow() {
         if (slots_.empty()) slots_.emplace_back();  // slot 0 means that a task has no handle
-        slots_.emplace_back();
+        slots_.push_back({nullptr, first_, 0});
         free_ = static_cast<std::uint32_t>(slots_.size() - 1);
     }
 
+    std::uint32_t const first_;
     std::vector<named> slots_;
     std::uint32_t free_ = 0;
 };
