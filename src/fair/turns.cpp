@@ -65,12 +65,12 @@
 //       given). In a round in which it leaves and returns it has its quantum once: what is
 //       left of it is kept until the round is over, so that it does not pay a debt twice. Who was
 //       forgotten meanwhile has it anew; its debt is forgotten too, and nothing was taken of it.
-//   I3  credit that is carried from round to round is less than the cost of a task that is the first
-//       of its priority: at most max_cost - 1, of the tasks that are queued then. One that is aside
-//       may carry kept_quanta more; what it would have above that is lost, and nobody has more than
-//       that and the quantum of the round. Who owes something has no credit. (What a task has cost
-//       that is put back comes on top of that: in what follows it counts as taken when its tenant
-//       paid for it first.)
+//   I3  credit that is carried from round to round is less than the cost of a task that is the
+//       first of its priority: at most max_cost - 1, of the tasks that are queued then. One that is
+//       aside may carry kept_quanta more; what it would have above that is lost, and nobody has
+//       more than that and the quantum of the round. Who owes something has no credit. (What a
+//       task has cost that is put back comes on top of that: in what follows it counts as taken
+//       when its tenant paid for it first.)
 //   I4  turn_ holds those who are due in round_, next_ those in round_ + 1; in the wheel everyone
 //       is due in round_ or after it, and nobody is passed over: begin_round() is for when nobody
 //       is left in round_.

@@ -60,8 +60,8 @@ class backlog {
         return tasks == nullptr ? nullptr : tasks->back();
     }
 
-    // Of its priority. What was saved was saved for one of these, as each was the first of all once,
-    // if at all.
+    // Of its priority. What was saved was saved for one of these: nothing else has been the first
+    // of all.
     bool is_first(entry const& e) const noexcept { return of(e.rank).front() == &e; }
     // The largest cost of those.
     std::uint64_t dearest_first() const noexcept {
