@@ -187,8 +187,8 @@ bool wait_queue::withdraw(waiter& w, wait_state why) noexcept {
             withdrawn = false;
         } else {
             bool const sleeps = w.state_ == wait_state::waiting;
-            woken = take_out(w);  // W4
-            w.state_ = why;
+            w.state_ = why;                   // before give_back(), which may ask
+            woken = take_out(w);              // W4
             if (sleeps) woken.push_front(w);  // else W12
         }
     }

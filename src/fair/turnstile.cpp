@@ -256,7 +256,11 @@ void turnstile::admit(caller& c) noexcept {
     c.fate_ = fate::admitted;
 }
 
-void turnstile::give_back(waiter& w) noexcept { take_out(static_cast<caller&>(w)); }
+void turnstile::give_back(waiter& w) noexcept {
+    auto& c = static_cast<caller&>(w);
+    take_out(c);
+    ++(c.state() == wait_state::timed_out ? counters_.expired : counters_.cancelled);
+}
 
 void turnstile::take_out(caller& c) noexcept {
     tenant& t = *c.owner;
@@ -319,11 +323,8 @@ void turnstile::leave_admitted(tenant& t, price const& said, std::uint64_t cost)
 
 void turnstile::dismiss(caller& c) noexcept {
     change(time_point::min(), [&] {
-        if (c.fate_ == fate::open && c.state() == wait_state::timed_out) {
-            ++(c.lined_up_ ? counters_.expired : counters_.rejected_timeout);
-        } else if (c.fate_ == fate::open && c.lined_up_) {
-            ++counters_.cancelled;
-        }
+        bool const came_late = c.state() == wait_state::timed_out && !c.lined_up_;
+        if (c.fate_ == fate::open && came_late) ++counters_.rejected_timeout;
         turns_.let_go(*c.owner);
     });
 }
@@ -396,8 +397,7 @@ void turnstile::read(gate_stats& to) noexcept {
     std::lock_guard const guard{lock()};
     admission_word::view const word = word_.look();
     static_cast<counters&>(to) = counters_;
-    to.queued = counters_.enqueued - counters_.dequeued - counters_.expired - counters_.cancelled -
-                counters_.evicted - counters_.displaced - counters_.returned;
+    to.queued = queued_;
     to.capacity = limits_.max_queued;
     to.tenants_active = turns_.in_line();
     to.tenants_known = known_;

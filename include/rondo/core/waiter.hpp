@@ -111,7 +111,8 @@ class wait_queue {
     // With an order of its own: who in line is let go next, whatever its place; null: nobody. Then
     // grant() is asked once of each that enters, and may make others be let go by it.
     virtual waiter* choose() noexcept { return nullptr; }
-    // Takes back the part that a withdrawn waiter had accrued.
+    // Takes back the part that a withdrawn waiter had accrued. Its state says why it goes; one that
+    // leaves by itself is in line by that.
     virtual void give_back(waiter&) noexcept {}
     // Whether grant() is asked whoever is in line before it: because what it waits for came to all
     // who waited then, or because all in line wait for it. It is asked of a waiter that enters

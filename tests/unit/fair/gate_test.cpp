@@ -266,6 +266,35 @@ TEST_F(GateTest, AStoppedCallerLeavesTheLine) {
     EXPECT_EQ(g.stats().cancelled, 1U);
 }
 
+// Their places in line are free, so nobody counts them as queued, though they have yet to resume.
+TEST_F(GateTest, WhoHasLeftTheLineIsCountedThen) {
+    gate_config<int> c = at_the_loop(places(1));
+    c.max_queued = 1;
+    door g{std::move(c)};
+    auto held = g.try_acquire(1);
+    auto waits = [](door* from, stop_token s) -> task<void> {
+        (void)co_await from->acquire(1, 1, s);
+    };
+    for (std::uint64_t left = 1; left <= 3; ++left) {
+        stop_source asked;
+        spawn(loop, waits(&g, asked.token())).detach();
+        loop.run_ready();
+        EXPECT_EQ(g.stats().queued, 1U);
+        asked.request_stop();
+        EXPECT_EQ(g.stats().queued, 0U);
+        EXPECT_EQ(g.stats().cancelled, left);
+    }
+    visit v{1, {}, {}};
+    enter(g, v, 1, 10ms).detach();
+    loop.pass(11ms);
+    EXPECT_EQ(g.stats().expired, 1U);
+    EXPECT_EQ(g.stats().queued, 0U);
+    loop.run_ready();
+    EXPECT_EQ(g.stats().enqueued, 4U);
+    EXPECT_EQ(g.stats().expired, 1U);
+    EXPECT_EQ(g.stats().cancelled, 3U);
+}
+
 TEST_F(GateTest, ATaskThatUnwindsWhileItWaitsLeavesTheLine) {
     door g{at_the_loop(places(1))};
     auto held = g.try_acquire(1);
