@@ -362,6 +362,7 @@ void turnstile::close(closing how) noexcept {
         while (tenant* const t = served_.pop()) turns_.let_go(*t);
         turns_.keep_none();  // nobody comes back
     });
+    forget_all();
 }
 
 bool turnstile::is_closed() noexcept {

@@ -448,6 +448,16 @@ TEST_F(GateThatCounts, ForgetsWhoHasBeenAwayTheLongest) {
     EXPECT_LE(g.stats().tenants_known, idle_tenants_kept + ranked_tenants);
 }
 
+TEST_F(GateTest, RemembersNobodyOnceItIsClosed) {
+    gate_config<int> c = places(2);
+    c.max_in_flight_per_tenant = 1;
+    door g{std::move(c)};
+    for (int who = 0; who < 200; ++who) g.try_acquire(who)->release();
+    EXPECT_EQ(g.stats().tenants_known, 200U);
+    g.close_drain();
+    EXPECT_EQ(g.stats().tenants_known, 0U);
+}
+
 TEST_F(GateTest, RemembersNoMoreTenantsThanItNeeds) {
     door g{at_the_loop(places(1))};
     for (int round = 0; round < 100; ++round) {
