@@ -90,10 +90,16 @@ engine::admission engine::admit(tenant& t, entry& e, aftermath& after) noexcept 
     return room;
 }
 
-engine::admission engine::occupy(tenant& t, aftermath& after) noexcept {
+// If the task that has to go is all that its tenant has, the one that may come is held back until
+// it is known: so the tenant stays in line, and keeps what it has saved. (It is not queued yet.)
+engine::admission engine::occupy(tenant& t, entry& e, aftermath& after) noexcept {
     entry* instead_of = nullptr;
     admission const room = find_room(t, instead_of);
     if (room != admission::accepted) return room;
+    if (instead_of != nullptr && instead_of->owner == &t && t.tasks().length() == 1) {
+        turns_.add_held_back(t, e);
+        t.promised += e.cost;
+    }
     if (instead_of != nullptr) displace(*instead_of, t.when_full, after);
     take_place(t);
     return room;
@@ -105,12 +111,24 @@ void engine::take_place(tenant& t) noexcept {
 }
 
 void engine::admit_reserved(tenant& t, entry& e, aftermath& after) noexcept {
-    if (now_ <= e.expires) {
-        enter(t, e, now_);
-    } else {
+    if (now_ > e.expires) {
+        give_up_reserved(t, e, after);
         admit_expired(e, after);
-        release(t, after);
+    } else if (linked_list<entry>::is_linked(e)) {
+        t.promised -= e.cost;
+        turns_.call_up(e);
+        entered(t, e, now_);
+    } else {
+        enter(t, e, now_);
     }
+}
+
+void engine::give_up_reserved(tenant& t, entry& e, aftermath& after) noexcept {
+    if (linked_list<entry>::is_linked(e)) {
+        t.promised -= e.cost;
+        turns_.remove_held_back(e);
+    }
+    release(t, after);
 }
 
 // I7. (Without asking for consumers that wait, grant() would close it again.)
@@ -140,10 +158,14 @@ void engine::collect(std::size_t places) noexcept {
 }
 
 void engine::enter(tenant& t, entry& e, time_point at) noexcept {
+    turns_.add(t, e);
+    entered(t, e, at);
+}
+
+void engine::entered(tenant& t, entry& e, time_point at) noexcept {
     ++counters_.enqueued;
     ++live_;
     e.enqueued_at = at;
-    turns_.add(t, e);
     if (limits_.when_full == backpressure::evict_longest) loads_.raise(t);
     set_timer(e);
 }
@@ -420,8 +442,6 @@ void engine::call(door& d) noexcept {
     hungry_.push_back(d);
     ++owed_;
 }
-
-void engine::give_up_reserved(tenant& t, aftermath& after) noexcept { release(t, after); }
 
 // The door to open next, held; after the one that was opened.
 door* engine::next_door(door* opened) noexcept {

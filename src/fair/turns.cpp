@@ -394,16 +394,22 @@ void turns::hold_back(entry& e) noexcept {
     one_is_gone(t, was_first);
 }
 
-// One that was aside goes on with its turn, before those who have begun theirs meanwhile.
 entry& turns::call_up(tenant& t) noexcept {
+    entry& e = *t.held_back_.head();
+    call_up(e);
+    return e;
+}
+
+// One that was aside goes on with its turn, before those who have begun theirs meanwhile.
+void turns::call_up(entry& e) noexcept {
+    tenant& t = *e.owner;
     bool const was_aside = t.place_ == place::aside;
     if (was_aside) settle_aside(t);
-    entry& e = *t.held_back_.head();
     t.held_back_.remove(e);
     t.holds_back_ = !t.held_back_.empty();
     if (!was_aside) {
         add(t, e);
-        return e;
+        return;
     }
     t.tasks_.push(e);
     ++active_;
@@ -414,7 +420,6 @@ entry& turns::call_up(tenant& t) noexcept {
     } else {
         schedule(t);
     }
-    return e;
 }
 
 void turns::remove_held_back(entry& e) noexcept {

@@ -322,6 +322,27 @@ TEST(FairLimits, AProducerThatWinsAWhenAnyIsLetInAsByItself) {
     EXPECT_EQ(refused.error().payload, 4);
 }
 
+TEST(FairLimits, ATenantWhoseOnlyTaskIsReplacedInAWhenAnyHasItsShare) {
+    manual_loop loop;
+    auto c = room_for(10, 1, backpressure::drop_oldest);
+    c.time = &loop.timers();
+    c.quantum = 1;
+    noted s{c};
+    int served = 0;
+    EXPECT_TRUE(s.queue.enqueue("b", 0));
+    for (int i = 0; i < 1'100; ++i) {
+        auto in = spawn(loop, race_in(s.queue, i, {.cost = 10}));
+        loop.run_ready();
+        EXPECT_TRUE(in.blocking_join().value());
+        if (s.queue.try_dequeue()->tenant == "a") {
+            ++served;
+        } else {
+            EXPECT_TRUE(s.queue.enqueue("b", i));
+        }
+    }
+    EXPECT_NEAR(served, 100, 2);
+}
+
 TEST(FairLimits, AProducerThatFindsRoomAndLosesAWhenAnyIsNotLetIn) {
     manual_loop loop;
     noted s{room_for(1, 1, backpressure::wait)};
@@ -333,6 +354,24 @@ TEST(FairLimits, AProducerThatFindsRoomAndLosesAWhenAnyIsNotLetIn) {
     EXPECT_EQ(s.queue.stats().enqueued, 0U);
     EXPECT_TRUE(s.queue.enqueue("a", 2)) << "its place is free again";
     EXPECT_EQ(s.drain(), std::vector{2});
+}
+
+TEST(FairLimits, AProducerThatWouldReplaceTheOnlyTaskAndLosesAWhenAnyLeavesNothingBehind) {
+    manual_loop loop;
+    noted s{room_for(1, 1, backpressure::drop_oldest)};
+    EXPECT_TRUE(s.queue.enqueue("a", 1));
+    auto const nothing = []() -> rondo::task<void> { co_return; };
+    auto racing =
+        spawn(loop, when_any(when_any(sleep_for(1h), s.queue.enqueue_wait("a", 2)), nothing()));
+    loop.run_ready();
+    EXPECT_EQ(racing.blocking_join()->index(), 1U);
+    EXPECT_EQ(s.told, (std::vector{report{disposition::dropped, 1}}));
+    EXPECT_EQ(s.queue.stats().queued, 0U);
+    EXPECT_EQ(s.queue.try_dequeue().error(), try_dequeue_error::empty);
+    EXPECT_TRUE(s.queue.enqueue("b", 3)) << "its place is free again";
+    EXPECT_EQ(s.drain(), std::vector{3});
+    s.queue.close();
+    EXPECT_EQ(s.queue.stats().tenants_known, 0U);
 }
 
 TEST(FairLimits, NobodyTakesThePlaceThatAProducerOfTheSameTenantWaitsFor) {

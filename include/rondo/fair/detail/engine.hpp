@@ -97,10 +97,10 @@ class engine : public wait_queue {
     // --- under the lock, in change() ---
     admission admit(tenant& t, entry& e, aftermath& after) noexcept;
     // The same up to the place; admit_reserved() or give_up_reserved() follows.
-    admission occupy(tenant& t, aftermath& after) noexcept;
+    admission occupy(tenant& t, entry& e, aftermath& after) noexcept;
     void admit_expired(entry& e, aftermath& after) noexcept;
     void admit_reserved(tenant& t, entry& e, aftermath& after) noexcept;
-    void give_up_reserved(tenant& t, aftermath& after) noexcept;
+    void give_up_reserved(tenant& t, entry& e, aftermath& after) noexcept;
     // It has come into the map; held until let_go().
     void adopt(tenant& t) noexcept;
     void reweigh(tenant& t, std::uint32_t weight) noexcept;
@@ -186,6 +186,7 @@ class engine : public wait_queue {
     void displace(entry& e, backpressure how, aftermath& after) noexcept;
     void take_place(tenant& t) noexcept;
     void enter(tenant& t, entry& e, time_point at) noexcept;
+    void entered(tenant& t, entry& e, time_point at) noexcept;
     void set_timer(entry& e) noexcept;
     void out_of_turn(entry& e, disposition how, aftermath& after) noexcept;
     void end(entry& e, disposition how, aftermath& after) noexcept;

@@ -57,7 +57,7 @@ class enqueue_op : public producer {
         return std::unexpected{give_back(*why_)};
     }
     void hand_on() noexcept {
-        if (!tried_ && this->reserved_) store_->give_up(*tenant_);
+        if (!tried_ && this->reserved_) store_->give_up(*task_, *tenant_);
     }
     refused<T> refuse(wait_error why) noexcept { return give_back(reason<enqueue_error>(why)); }
 

@@ -94,11 +94,11 @@ class store final : public engine {
     }
     // Decides about it, and does no more than to reserve a place if it needs one: bring() follows,
     // or give_up().
-    bool decide_held(node const& e, tenant_node& t, bool& reserved) noexcept {
+    bool decide_held(node& e, tenant_node& t, bool& reserved) noexcept {
         bool decided = true;
         change(now(), [&](aftermath& after) {
             if (!is_open() || is_late(e)) return;
-            reserved = occupy(t, after) == admission::accepted;
+            reserved = occupy(t, e, after) == admission::accepted;
             decided = reserved;
         });
         return decided;
@@ -113,15 +113,15 @@ class store final : public engine {
             } else if (accepted) {
                 admit_expired(*task, after);
             } else if (reserved) {
-                give_up_reserved(t, after);
+                give_up_reserved(t, *task, after);
             }
         });
         if (!accepted) return enqueue_error::closed;
         (void)task.release();  // NOLINT(bugprone-unused-return-value): it is the engine's now
         return std::nullopt;
     }
-    void give_up(tenant_node& t) noexcept {
-        change(now(), [&](aftermath& after) { give_up_reserved(t, after); });
+    void give_up(node& e, tenant_node& t) noexcept {
+        change(now(), [&](aftermath& after) { give_up_reserved(t, e, after); });
     }
 
     // The tenant of this key, with a door, held until let_go_held().

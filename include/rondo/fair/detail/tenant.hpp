@@ -127,7 +127,7 @@ class tenant : public timer_node, public list_hook<tenant> {
     // When it last became active, as a number that grows; or was first served without that.
     std::uint64_t active_since() const noexcept { return active_since_; }
     // What it has queued in all.
-    std::uint64_t load() const noexcept { return tasks_.cost() + held_back_.cost(); }
+    std::uint64_t load() const noexcept { return tasks_.cost() + held_back_.cost() - promised; }
     void fetch() const noexcept {
         __builtin_prefetch(&tasks_);
         __builtin_prefetch(&credit_);
@@ -165,6 +165,8 @@ class tenant : public timer_node, public list_hook<tenant> {
     // What the limits count: queued, handed to a consumer that has not taken it yet, and promised
     // to producers that wait.
     std::size_t occupied = 0;
+    // The cost of what is held back and not accepted yet; see engine::occupy().
+    std::uint64_t promised = 0;
     std::uint32_t collected = 0;   // tasks out of the intake; see keyed_tenant::left
     door* waiting_room = nullptr;  // of producers, once one has waited
     struct {

@@ -53,8 +53,9 @@ class turns {
     void add_held_back(tenant& t, entry& e) noexcept;
     // One that takes turns: it is the first of its priority of those held back.
     void hold_back(entry& e) noexcept;
-    // The first of those held back takes turns.
+    // The first of those held back takes turns; or this one.
     entry& call_up(tenant& t) noexcept;
+    void call_up(entry& e) noexcept;
     void remove_held_back(entry& e) noexcept;
 
     // A task that was taken turns out to cost more than it was taken for, or less: the tenant owes
