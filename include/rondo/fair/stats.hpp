@@ -31,7 +31,7 @@ struct counters {
     std::uint64_t rejected() const noexcept {
         return rejected_global + rejected_tenant + rejected_timeout + rejected_closed;
     }
-    // All that did not get through for want of room or time to wait for it.
+    // All that did not get through for want of room or time to wait for it, or came after the end.
     std::uint64_t dropped() const noexcept { return rejected() + evicted + displaced; }
 
     friend bool operator==(counters const&, counters const&) = default;
