@@ -43,38 +43,55 @@ std::optional<ip::address> parse_node(std::string_view text) {
     return parse_address(has_port ? text.substr(0, text.find(':')) : text);
 }
 
-// Where the first of these separators is that is not in quotes.
-std::size_t find_unquoted(std::string_view text, char separator) noexcept {
+// Where the first of these separators is that is not in quotes, or the end. Nothing if quotes are
+// not where the grammar has them, around a whole value (RFC 7239, 4): a client may leave one open,
+// so that those of the proxies behind it close what they should open.
+std::optional<std::size_t> find_unquoted(std::string_view text, char separator) noexcept {
     bool quoted = false;
     for (std::size_t i = 0; i < text.size(); ++i) {
         if (quoted && text[i] == '\\') {
             ++i;
+        } else if (quoted && text[i] == '"') {
+            std::string_view const behind = text.substr(i + 1, 1);
+            if (behind.find_first_not_of(" \t;,") != std::string_view::npos) return std::nullopt;
+            quoted = false;
         } else if (text[i] == '"') {
-            quoted = !quoted;
+            if (i == 0 || text[i - 1] != '=') return std::nullopt;
+            quoted = true;
         } else if (text[i] == separator && !quoted) {
             return i;
         }
     }
-    return std::string_view::npos;
+    if (quoted) return std::nullopt;
+    return text.size();
 }
 
 // The elements of a list that commas separate, but for an empty one at the front. What is in quotes
-// shows from the front only, so the last ones are found with all the others.
-void add_elements(std::vector<std::string_view>& to, std::string_view list) {
+// shows from the front only, so the last ones are found with all the others; if it does not show,
+// it is not known who wrote what, and the whole is one element that cannot be read.
+// X-Forwarded-For has no quotes to it: whoever adds an address puts a comma before it.
+void add_elements(std::vector<std::string_view>& to, std::string_view list, bool has_quotes) {
+    std::size_t const had = to.size();
     for (bool first = true, more = true; more; first = false) {
-        std::size_t const comma = find_unquoted(list, ',');
-        more = comma != std::string_view::npos;
-        if (!first || comma != 0) to.push_back(without_space(list.substr(0, comma)));
-        if (more) list.remove_prefix(comma + 1);
+        auto const comma =
+            has_quotes ? find_unquoted(list, ',') : std::min(list.find(','), list.size());
+        if (!comma) {
+            to.resize(had);
+            to.emplace_back();
+            return;
+        }
+        more = *comma != list.size();
+        if (!first || *comma != 0) to.push_back(without_space(list.substr(0, *comma)));
+        if (more) list.remove_prefix(*comma + 1);
     }
 }
 
 // for= of an element of Forwarded.
 std::optional<ip::address> forwarded_for(std::string_view element) {
     while (!element.empty()) {
-        std::size_t const end = find_unquoted(element, ';');
+        std::size_t const end = find_unquoted(element, ';').value_or(element.size());
         std::string_view const pair = without_space(element.substr(0, end));
-        element = end == std::string_view::npos ? std::string_view{} : element.substr(end + 1);
+        element.remove_prefix(std::min(end + 1, element.size()));
         if (pair.size() > 4 && same_token(pair.substr(0, 4), "for=")) {
             return parse_node(pair.substr(4));
         }
@@ -86,11 +103,11 @@ std::optional<ip::address> forwarded_for(std::string_view element) {
 // be read ends the row: whoever wrote it is the last of whom we know.
 ip::address walk_back(fields const& all, std::string_view name, ip::address last,
                       std::vector<network> const& trusted) {
+    bool const standard = same_token(name, "forwarded");
     std::vector<std::string_view> elements;
     for (field const& f : all) {
-        if (same_token(f.name, name) && !f.value.empty()) add_elements(elements, f.value);
+        if (same_token(f.name, name) && !f.value.empty()) add_elements(elements, f.value, standard);
     }
-    bool const standard = same_token(name, "forwarded");
     for (; !elements.empty(); elements.pop_back()) {
         auto const who = standard ? forwarded_for(elements.back()) : parse_node(elements.back());
         if (!who) return last;

@@ -111,6 +111,25 @@ TEST_F(Tenants, ForwardedIsNotReadInsideOfQuotes) {
     EXPECT_EQ(who("10.0.0.1", {{"Forwarded", "host=\"x;for=9.9.9.9"}}), "10.0.0.1");
 }
 
+// Whatever a client leaves open, its proxy adds who it is behind that, on the same line.
+TEST_F(Tenants, WhoLeavesAQuoteOpenIsNotWhoHeSays) {
+    key({"address"});
+    trust("10.0.0.0/8");
+    for (std::string const list :
+         {"for=9.9.9.9;host=\", for=198.51.100.7", "for=9.9.9.9;host=\"\\, for=198.51.100.7",
+          "for=9.9.9.9, host=\", for=\"[2001:db9::1]:80\"",
+          "for=9.9.9.9;host=\", for=\"[2001:db9::1]:80\"",
+          "for=9.9.9.9;host=\", for=198.51.100.7;host=\"a\\\"b\""}) {
+        EXPECT_EQ(who("10.0.0.1", {{"Forwarded", list}}), "10.0.0.1") << list;
+        EXPECT_EQ(who("10.0.0.1", {{"Forwarded", list}, {"Forwarded", "for=10.0.0.2"}}), "10.0.0.2")
+            << list;
+    }
+    for (std::string const own : {"\"", "9.9.9.9, \"", "\"9.9.9.9", "\"\\"}) {
+        EXPECT_EQ(who("10.0.0.1", {{"X-Forwarded-For", own + ", 198.51.100.7"}}), "198.51.100.7")
+            << own;
+    }
+}
+
 // A proxy that writes one of the two may pass the other one on as it came: nobody can choose whose
 // its requests are by sending that.
 TEST_F(Tenants, TwoFieldsThatDoNotAgreeAreNotBelieved) {
