@@ -283,16 +283,22 @@ std::expected<tenant_key_parts, std::string> parse_tenant_key(std::string_view t
 std::expected<network, std::string> parse_network(std::string_view text) {
     boost::system::error_code error;
     if (text.find('/') == std::string_view::npos) {
-        ip::address const a = ip::make_address(text, error);
-        if (error) return std::unexpected{"it is an address, or one with a prefix: \"10.0.0.0/8\""};
-        if (a.is_v4()) return network{ip::network_v4{a.to_v4(), 32}};
-        return network{ip::network_v6{a.to_v6(), 128}};
+        auto const a = parse_address(text);
+        if (!a) return std::unexpected{"it is an address, or one with a prefix: \"10.0.0.0/8\""};
+        if (a->is_v4()) return network{ip::network_v4{a->to_v4(), 32}};
+        return network{ip::network_v6{a->to_v6(), 128}};
     }
     auto const v4 = ip::make_network_v4(text, error);
     if (!error) return network{v4.canonical()};
     auto const v6 = ip::make_network_v6(text, error);
-    if (!error) return network{v6.canonical()};
-    return std::unexpected{"it is an address, or one with a prefix: \"10.0.0.0/8\""};
+    if (error) return std::unexpected{"it is an address, or one with a prefix: \"10.0.0.0/8\""};
+    // One of IPv4 in the clothes of IPv6: addresses are without when they are looked for.
+    constexpr unsigned short clothes = 96;
+    if (v6.prefix_length() >= clothes && v6.address().is_v4_mapped()) {
+        auto const bare = static_cast<unsigned short>(v6.prefix_length() - clothes);
+        return network{ip::network_v4{plain(v6.address()).to_v4(), bare}.canonical()};
+    }
+    return network{v6.canonical()};
 }
 
 bool contains(std::vector<network> const& all, ip::address const& a) noexcept {

@@ -61,7 +61,7 @@ std::expected<tenant_key_parts, std::string> parse_tenant_key(std::string_view t
 
 using network = std::variant<boost::asio::ip::network_v4, boost::asio::ip::network_v6>;
 
-// "10.0.0.0/8", "::1"; or what is wrong with it.
+// "10.0.0.0/8", "::1"; or what is wrong with it. "::ffff:10.0.0.0/104" is the same as the first.
 std::expected<network, std::string> parse_network(std::string_view text);
 bool contains(std::vector<network> const& all, boost::asio::ip::address const& a) noexcept;
 

@@ -223,6 +223,10 @@ TEST(Networks, HaveAPrefixOrNone) {
     EXPECT_TRUE(contains(all, ip::make_address("2001:db8:7fff::1")));
     EXPECT_FALSE(contains(all, ip::make_address("2001:db8:8000::1")));
     EXPECT_TRUE(contains({*parse_network("0.0.0.0/0")}, ip::make_address("1.2.3.4")));
+    // As a system that listens to both writes those of IPv4.
+    EXPECT_TRUE(contains({*parse_network("::ffff:10.0.0.1")}, ip::make_address("10.0.0.1")));
+    EXPECT_TRUE(contains({*parse_network("::ffff:10.0.0.0/104")}, ip::make_address("10.1.2.3")));
+    EXPECT_FALSE(contains({*parse_network("::ffff:10.0.0.0/104")}, ip::make_address("11.1.2.3")));
     for (char const* const wrong :
          {"", "10.0.0.0/33", "10.0.0", "a.b.c.d", "::/129", "10.0.0.0/"}) {
         EXPECT_FALSE(parse_network(wrong)) << wrong;
