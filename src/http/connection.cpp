@@ -315,7 +315,7 @@ task<bool> connection::answer_request() {
         print(thrown);
     }
     keep_ = false;
-    if (head_sent_) cut_ = true;
+    if (head_sent_ && !message_sent()) cut_ = true;
     if (!head_sent_) (void)co_await refuse(500, "the handler failed");
     co_return !cut_;
 }
