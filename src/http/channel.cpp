@@ -147,7 +147,8 @@ void channel::expired() noexcept {
 
 // Whether the other side says that it has ended too is of no interest, and is not waited for.
 task<void> channel::close_tls() {
-    ::SSL_set_shutdown(tls_->native_handle(), SSL_RECEIVED_SHUTDOWN);
+    SSL* const engine = tls_->native_handle();
+    ::SSL_set_shutdown(engine, ::SSL_get_shutdown(engine) | SSL_RECEIVED_SHUTDOWN);
     deadline const by{write_by_, in(std::min(closing_time, patience_.write))};
     (void)co_await tls_->async_shutdown(use_task);
 }

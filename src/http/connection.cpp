@@ -322,7 +322,8 @@ task<bool> connection::answer_request() {
 
 // What the handler left to do of its answer; false: the connection ends at once.
 task<bool> connection::end_answer() {
-    if (tunnel_ || cut_) co_return false;
+    if (cut_) co_return false;
+    if (tunnel_) co_return message_sent();  // else it ends with the handler
     if (!head_sent_ && broken_) {
         int const status = broken_->kind == failure_kind::timed_out   ? 408
                            : broken_->kind == failure_kind::too_large ? 413
@@ -511,8 +512,10 @@ task<done> connection::finish_behind_interim(std::span<field const> trailer) {
 }
 
 task<done> connection::finish_tunnel() {
+    if (message_sent()) co_return done{};
+    auto const ended = co_await end_body({});
     co_await end_sending();
-    co_return done{};
+    co_return ended;
 }
 
 task<done> connection::inform(response_text* hints) {
@@ -584,6 +587,7 @@ task<done> connection::upgrade() {
     if (informing_) co_await let_interim_end();
     if (has_head()) co_return std::unexpected{misused("the head was sent before")};
     tunnel_ = true;
+    keep_ = false;
     answer_.status(101);
     seal(framing::none);
     auto const sent = co_await write_body({});

@@ -111,7 +111,8 @@ class exchange {
     task<void> gone();
 
     // Answers with 101 and the fields of answer(). From then on read(), write() and finish() are
-    // about the bytes of the connection; it ends with the handler.
+    // about the bytes of the connection, which ends with the handler: at once, and what was written
+    // may be lost if the client still speaks, unless it was finished.
     task<done> upgrade();
 
     // Keeps something until the request has ended, with all that is left to do of its answer when

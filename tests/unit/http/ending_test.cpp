@@ -4,8 +4,11 @@
 #include <exception>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <thread>
 
 #include "rondo/http/server.hpp"
+#include "rondo/sync/notify.hpp"
 #include "wire.hpp"
 
 namespace rondo::http {
@@ -13,6 +16,7 @@ namespace {
 
 using test::body_in;
 using test::served;
+using test::status_in;
 using test::wire;
 
 task<void> hello(exchange* x) { (void)co_await x->send("hello"); }
@@ -41,6 +45,31 @@ TEST(Ending, AnAnswerThatWasWholeStaysSoThoughItsHandlerThrows) {
     char more = 0;
     EXPECT_EQ(::recv(w.fd(), &more, 1, 0), 0) << "a reset: it seems to be half of one";
     EXPECT_EQ(s.rt().block_on(s.server().survey())->answers[2], 1U);
+}
+
+// Ends a tunnel in which the client is still speaking.
+TEST(Ending, LosesNothingOfATunnelThatWasFinished) {
+    std::string const much(1'000'000, 'm');  // more than the client's system takes unasked
+    notify begun;
+    notify go_on;
+    served s{[&](exchange* x) {
+        return [](exchange* on, std::string_view text, notify* b, notify* g) -> task<void> {
+            (void)co_await on->upgrade();
+            b->notify_one();
+            co_await g->notified();
+            (void)co_await on->write(text);
+            (void)co_await on->finish();
+        }(x, much, &begun, &go_on);
+    }};
+    wire w = s.dial();
+    w.say("GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: talk\r\n\r\n");
+    EXPECT_EQ(status_in(w.hear_until("\r\n\r\n")), 101);
+    begun.blocking_notified();
+    w.say("not heard");
+    w.say_no_more();
+    go_on.notify_one();
+    while (s.server().measure().connections != 0) std::this_thread::yield();
+    EXPECT_EQ(w.hear_all().size(), much.size());
 }
 
 }  // namespace
