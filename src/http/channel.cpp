@@ -313,6 +313,7 @@ std::expected<bool, failure> channel::try_send(pieces& p, int flags) noexcept {
         ssize_t const n = send_some(socket_.native_handle(), p, flags);
         if (n >= 0) {
             sent_some_ = wrote_last_ = true;
+            stay_alive();
             p.advance(static_cast<std::size_t>(n));
         } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
             return false;
@@ -357,6 +358,7 @@ task<done> channel::send_over_tls(pieces p) {
     // Asked after each step, which is a record.
     auto const go_on = [this](boost::system::error_code e, std::size_t sent) {
         write_by_ = in(patience_.write);
+        stay_alive();
         return net::transfer_all()(e, sent);
     };
     auto const n = co_await net::async_write(*tls_, all, go_on, use_task);
@@ -429,8 +431,6 @@ task<done> channel::write_body(std::string_view piece) {
         p.add(piece);
         if (in_chunks) p.add(after_chunk);
     }
-    // A tunnel is alive while something passes in either direction.
-    if (out_framing_ == framing::until_close && read_by_ != never) read_by_ = in(patience_.read);
     if (!tls_) {
         auto const all = try_send(p);
         if (!all) co_return std::unexpected{all.error()};

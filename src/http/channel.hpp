@@ -188,6 +188,12 @@ class channel : public watched {
     task<done> send_over_tls(pieces p);
     task<void> close_tls();
     task<done> send_by_reading(int file, std::uint64_t offset, std::uint64_t length);
+    // Something was sent: a tunnel is alive while something passes in either direction, however
+    // long a piece takes.
+    void stay_alive() noexcept {
+        bool const is_awaited = out_framing_ == framing::until_close && read_by_ != never;
+        if (is_awaited) read_by_ = in(patience_.read);
+    }
     // Nobody can send the rest of a piece: what follows would be taken for it, or the end for that
     // of a whole message.
     std::unexpected<failure> leave_off(failure f) noexcept {

@@ -1,12 +1,14 @@
 // How connections end: what a client has sent, and what it has got, when they do.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <exception>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <thread>
 
+#include "rondo/core/when_all.hpp"
 #include "rondo/http/server.hpp"
 #include "rondo/sync/notify.hpp"
 #include "wire.hpp"
@@ -14,6 +16,7 @@
 namespace rondo::http {
 namespace {
 
+using namespace std::chrono_literals;
 using test::body_in;
 using test::served;
 using test::status_in;
@@ -70,6 +73,38 @@ TEST(Ending, LosesNothingOfATunnelThatWasFinished) {
     go_on.notify_one();
     while (s.server().measure().connections != 0) std::this_thread::yield();
     EXPECT_EQ(w.hear_all().size(), much.size());
+}
+
+// Speaks for long while it hears nothing.
+TEST(Ending, ATunnelIsAliveWhileAPieceIsBeingTaken) {
+    constexpr clock::duration patience = 2s;
+    std::string const much(std::size_t{64} << 20, 'm');
+    auto const listen = [](exchange* x) -> task<void> { (void)co_await x->read(); };
+    auto const speak = [](exchange* x, std::string_view text) -> task<void> {
+        auto const sent = co_await x->write(text);
+        EXPECT_TRUE(sent);
+        (void)co_await x->finish();
+    };
+    served s{[&](exchange* x) {
+                 return [](exchange* on, std::string_view text, auto hear, auto say) -> task<void> {
+                     (void)co_await on->upgrade();
+                     co_await when_all(hear(on), say(on, text));
+                 }(x, much, listen, speak);
+             },
+             {.read_timeout = patience}};
+    wire w = s.dial();
+    w.say("GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: talk\r\n\r\n");
+    w.hear_until("\r\n\r\n");
+    auto const began = clock::now();
+    std::size_t heard = 0;
+    // real time: it has to take longer than nothing may come
+    while (clock::now() - began < 2 * patience) {
+        heard += w.hear(std::size_t{128} * 1024).size();
+        std::this_thread::sleep_for(20ms);
+    }
+    w.say_no_more();
+    heard += w.hear_all().size();
+    EXPECT_EQ(heard, much.size());
 }
 
 }  // namespace
