@@ -318,8 +318,7 @@ std::expected<bool, failure> channel::try_send(pieces& p, int flags) noexcept {
         } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
             return false;
         } else if (errno != EINTR) {
-            failed_ = true;
-            return std::unexpected{from(last_error())};
+            return leave_off(from(last_error()));
         }
     }
     return true;

@@ -22,6 +22,8 @@ using test::served;
 using test::status_in;
 using test::wire;
 
+std::string const get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+
 task<void> hello(exchange* x) { (void)co_await x->send("hello"); }
 
 // It says all it has to say before it listens, as many do.
@@ -105,6 +107,34 @@ TEST(Ending, ATunnelIsAliveWhileAPieceIsBeingTaken) {
     w.say_no_more();
     heard += w.hear_all().size();
     EXPECT_EQ(heard, much.size());
+}
+
+// Whoever ends a message is told whether all of it was sent.
+TEST(Ending, AnAnswerWhoseClientHasGoneIsNotWholeThoughItIsFinished) {
+    std::string const much(std::size_t{64} << 20, 'm');
+    notify ended;
+    served s{[&](exchange* x) {
+        return [](exchange* on, std::string_view text, notify* e) -> task<void> {
+            on->answer().length(text.size() + 1);
+            auto const some = co_await on->write(text.substr(0, 1));
+            EXPECT_TRUE(some);
+            co_await on->gone();
+            auto const rest = co_await on->write(text);
+            EXPECT_FALSE(rest);
+            auto const whole = co_await on->finish();
+            EXPECT_FALSE(whole);
+            e->notify_one();
+        }(x, much, &ended);
+    }};
+    wire w = s.dial();
+    w.say(get);
+    w.hear_until("\r\n\r\n");
+    linger const at_once{.l_onoff = 1, .l_linger = 0};
+    ::setsockopt(w.fd(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    w.close();
+    ended.blocking_notified();
+    while (s.server().measure().connections != 0) std::this_thread::yield();
+    EXPECT_EQ(s.rt().block_on(s.server().survey())->answers[0], 1U);
 }
 
 }  // namespace
