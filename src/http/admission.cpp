@@ -110,6 +110,24 @@ std::string_view default_reason(refused why) noexcept {
     return "";
 }
 
+// What a request comes to by its bytes, however its handler ends: it may throw, or be stopped.
+class bytes_at_end {
+  public:
+    bytes_at_end(exchange const& of, admission_settings const& s, admission::stay& payer) noexcept
+        : of_(of), settings_(s), payer_(payer) {}
+    bytes_at_end(bytes_at_end const&) = delete;
+    bytes_at_end& operator=(bytes_at_end const&) = delete;
+    ~bytes_at_end() {
+        if (settings_.cost != cost_by::bytes) return;
+        payer_.costs(cost_of_bytes(of_.received() + of_.sent(), settings_));
+    }
+
+  private:
+    exchange const& of_;
+    admission_settings const& settings_;
+    admission::stay& payer_;
+};
+
 task<void> refuse(exchange* x, refusal_answer a) {
     x->answer().status(a.status);
     x->answer().add("content-type", "text/plain; charset=utf-8");
@@ -317,10 +335,8 @@ task<void> admission::answer(exchange* x, task<void> inner, std::string_view rou
         inside.emplace(*std::move(let_in));
     }
     v.waited = inside->waited();
+    bytes_at_end const bill{*x, *s, *inside};
     co_await std::move(inner);
-    if (s->cost == cost_by::bytes) {
-        inside->costs(cost_of_bytes(x->received() + x->sent(), *s));
-    }
 }
 
 layer admission::as_layer(std::string route) {

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <expected>
 #include <map>
 #include <optional>
@@ -455,6 +456,7 @@ task<void> answer_at_length(exchange* x) {
     }
     std::string const answer(3000, 'a');
     (void)co_await x->send(answer);
+    if (x->head().path == "/throws") throw std::runtime_error{"no"};
 }
 
 TEST(Admission, ByBytesARequestPaysForWhatWasReadAndSentHoweverItIsFramed) {
@@ -462,7 +464,8 @@ TEST(Admission, ByBytesARequestPaysForWhatWasReadAndSentHoweverItIsFramed) {
     s.cost = cost_by::bytes;
     s.bytes_per_cost = 1000;
     admission turns{s, 2};
-    served server{answer_at_length, {.layers = {turns.as_layer()}}};
+    served server{answer_at_length,
+                  {.layers = {turns.as_layer()}, .on_failure = [](std::exception_ptr) {}}};
     std::string const body(5000, 'b');
     std::string const chunks = "1388\r\n" + body + "\r\n0\r\n\r\n";
     auto const pays = [&](std::string const& tenant, std::string const& target,
@@ -478,6 +481,7 @@ TEST(Admission, ByBytesARequestPaysForWhatWasReadAndSentHoweverItIsFramed) {
     EXPECT_EQ(pays("chunks", "/", "Transfer-Encoding: chunked\r\n\r\n" + chunks), 1U + 8);
     EXPECT_EQ(pays("unread", "/unread", by_length), 1U + 3);
     EXPECT_EQ(pays("none", "/", "\r\n"), 1U + 3);
+    EXPECT_EQ(pays("throws", "/throws", by_length), 1U + 8);
 }
 
 TEST(Admission, RefusalsCanBeMapped) {
