@@ -54,16 +54,14 @@ class address_book {
   public:
     explicit address_book(std::size_t most) noexcept : most_(most) {}
 
-    enum class entry : std::uint8_t { refused, counted, not_counted };
-
-    entry enter(net::ip::address const& who) {
+    // False: it has as many as it may. They are counted without a limit too, as one may be set.
+    bool enter(net::ip::address const& who) {
         std::size_t const most = most_.load(std::memory_order_relaxed);  // a figure
-        if (most == 0) return entry::not_counted;
         std::lock_guard const guard{lock_};
         std::size_t& n = counts_[owner_of(who)];
-        if (n >= most) return entry::refused;
+        if (most != 0 && n >= most) return false;
         ++n;
-        return entry::counted;
+        return true;
     }
     void leave(net::ip::address const& who) noexcept {
         std::lock_guard const guard{lock_};
@@ -151,12 +149,10 @@ class place {
 
     // False: the address has as many as it may.
     bool enter(address_book& book, net::ip::address const& who) {
-        auto const entered = book.enter(who);
-        if (entered == address_book::entry::counted) {
-            book_ = &book;
-            who_ = who;
-        }
-        return entered != address_book::entry::refused;
+        if (!book.enter(who)) return false;
+        book_ = &book;
+        who_ = who;
+        return true;
     }
 
   private:

@@ -503,6 +503,18 @@ TEST(Server, ClosesWhatIsTooMuchFromOneAddress) {
     EXPECT_EQ(second.hear_all(), "");
 }
 
+// Those that were there before there was a limit are of that address, too.
+TEST(Server, CountsAllConnectionsOfAnAddressWhenALimitIsSet) {
+    served s{hello};
+    wire first = s.dial();
+    first.say(get);
+    EXPECT_EQ(body_in(first.hear_message()), "hello");
+    s.rt().block_on(s.server().adjust({.max_connections_per_address = 1}));
+    wire second = s.dial();
+    second.say(get);
+    EXPECT_EQ(second.hear_all(), "");
+}
+
 TEST(Server, SaysWhichAddressItCannotListenAt) {
     served s{hello};
     runtime rt{{.workers = 1}};
