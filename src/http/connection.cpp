@@ -12,7 +12,6 @@
 
 #include "on_arrival.hpp"
 #include "rondo/asio/use_task.hpp"
-#include "rondo/core/assert.hpp"
 #include "rondo/core/this_task.hpp"
 #include "rondo/http/detail/announcement.hpp"
 #include "rondo/http/detail/forwarding.hpp"
@@ -298,6 +297,7 @@ task<bool> connection::answer_request() {
     out_head_ = nullptr;
     continued_ = !head_.expects_continue;
     informing_ = false;
+    owes_continue_ = false;
     keep_ = head_.keep_alive;
     exchange x{*this};
     request_note const note{*this};
@@ -456,7 +456,7 @@ task<std::expected<std::string_view, failure>> connection::read() {
     if (!continued_) {
         continued_ = true;
         if (!has_head() && in_.empty()) {
-            auto const sent = co_await send_interim("HTTP/1.1 100 Continue\r\n\r\n");
+            auto const sent = co_await send_continue();
             if (!sent) co_return std::unexpected{sent.error()};
         }
     }
@@ -465,64 +465,11 @@ task<std::expected<std::string_view, failure>> connection::read() {
     co_return piece;
 }
 
-// Notes that a 1xx is being sent, until it has been, or its sender is stopped.
-class connection::interim {
-  public:
-    explicit interim(connection& c) noexcept : of_(c) { of_.informing_ = true; }
-    ~interim() {
-        of_.informing_ = false;
-        of_.informed_.notify_waiters();
-    }
-    interim(interim const&) = delete;
-    interim& operator=(interim const&) = delete;
-
-  private:
-    connection& of_;
-};
-
-// One task may read the body, and have 100 sent, while another one has hints for the client, or the
-// answer. While one of these is not taken whole no other can be sent, and it is not worth waiting
-// for; the answer waits.
-task<done> connection::send_interim(std::string_view text) {
-    if (informing_) co_return done{};
-    pieces p;
-    p.add(text);
-    interim const sending{*this};
-    co_return co_await channel::send(p);
-}
-
-task<void> connection::let_interim_end() {
-    while (informing_) co_await informed_.notified();
-}
-
-task<done> connection::write_behind_interim(std::string_view piece) {
-    co_await let_interim_end();
-    co_return co_await write(piece);
-}
-
-task<done> connection::write_file_behind_interim(int file, std::uint64_t offset,
-                                                 std::uint64_t length) {
-    co_await let_interim_end();
-    co_return co_await write_some_file(file, offset, length);
-}
-
-task<done> connection::finish_behind_interim(std::span<field const> trailer) {
-    co_await let_interim_end();
-    co_return co_await finish(trailer);
-}
-
 task<done> connection::finish_tunnel() {
     if (message_sent()) co_return done{};
     auto const ended = co_await end_body({});
     co_await end_sending();
     co_return ended;
-}
-
-task<done> connection::inform(response_text* hints) {
-    RONDO_ASSERT(is_interim(hints->status()), "what comes before an answer is 1xx");
-    if (has_head()) co_return std::unexpected{misused("the head was sent before")};
-    if (head_.minor == 0) co_return done{};
-    co_return co_await send_interim(hints->seal().data());
 }
 
 task<done> connection::send(std::string_view body) {

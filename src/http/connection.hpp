@@ -89,8 +89,9 @@ class connection final : public channel {
     task<void> linger();
 
     class interim;
-    // A head of 1xx.
+    // A head of 1xx (interim.cpp).
     task<done> send_interim(std::string_view text);
+    task<done> send_continue();
     // Until none is being sent: what is left of it goes before the answer.
     task<void> let_interim_end();
     task<done> write_behind_interim(std::string_view piece);
@@ -118,9 +119,10 @@ class connection final : public channel {
     bool idle_ = false;  // what it waits for is not worth waiting for at the end of the server
     bool first_ = true;
     bool head_sent_ = false;
-    bool continued_ = false;  // 100 was sent, or need not be
-    bool informing_ = false;  // a 1xx is being sent
-    notify informed_;         // no longer
+    bool continued_ = false;      // 100 was sent, or need not be
+    bool informing_ = false;      // a 1xx is being sent
+    bool owes_continue_ = false;  // behind that, 100
+    notify informed_;             // no longer
     bool keep_ = true;
     bool tunnel_ = false;
     bool cut_ = false;  // the answer will not be complete

@@ -240,6 +240,32 @@ TEST(Sending, WhoWaitsFor100HasItThoughAPieceWasRefusedBefore) {
     EXPECT_EQ(body_in(w.hear_all()), "body");
 }
 
+// Both would wait for the body otherwise: the client for 100, which hints are in the way of.
+TEST(Sending, WhoWaitsFor100HasItBehindTheHintsThatAreBeingSent) {
+    std::string const longer(much / 4, 'm');
+    served s{[&longer](exchange* x) {
+        return [](exchange* on, std::string_view text) -> task<void> {
+            response_text hints;
+            hints.status(103);
+            hints.add("x-much", text);
+            auto const read = [](exchange* from) -> task<std::string> {
+                auto const body = co_await from->read();
+                co_return std::string{body.value_or("nothing")};
+            };
+            auto both = co_await when_all(on->inform(&hints), read(on));
+            (void)co_await on->send(std::get<1>(both));
+        }(x, longer);
+    }};
+    wire w = s.dial();
+    w.say(
+        "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nExpect: 100-continue\r\n"
+        "Connection: close\r\n\r\n");
+    EXPECT_EQ(status_in(w.hear_until("\r\n\r\n")), 103);
+    EXPECT_EQ(w.hear_until("\r\n\r\n"), "HTTP/1.1 100 Continue\r\n\r\n");
+    w.say("body");
+    EXPECT_EQ(body_in(w.hear_all()), "body");
+}
+
 // It would be the beginning of the body, or of the next answer.
 TEST(Sending, WhatIsSaidOfAHeadThatIsCompleteIsLeftOut) {
     served s{[](exchange* x) -> task<void> {
