@@ -1,4 +1,5 @@
 // What is sent of an answer: what is counted of it, and what it waits for.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -55,6 +56,41 @@ TEST(Sending, CountsOfAFileWhatWasSent) {
         ended.blocking_notified();
         EXPECT_GE(sent.load(), 1U);
         EXPECT_LT(sent.load(), much);
+    }
+    ::close(file);
+}
+
+// Not the client. With sendfile() it is not known at first which side has failed.
+TEST(Sending, AFileThatCannotBeReadIsNotTheFaultOfTheClient) {
+    int const none = ::open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    ASSERT_GE(none, 0);
+    {
+        served s{[none](exchange* x) {
+            return [](exchange* on, int f) -> task<void> {
+                auto const sent = co_await on->send_file(f, 0, 8);
+                EXPECT_FALSE(sent);
+                if (!sent) EXPECT_EQ(sent.error().source, party::us) << sent.error().reason;
+            }(x, none);
+        }};
+        EXPECT_EQ(body_in(s.answer_to(last_get)), "");
+    }
+    ::close(none);
+}
+
+// As are some of the kernel's own, and those of some file systems.
+TEST(Sending, AFileIsSentAlsoIfTheSystemHasToCopyIt) {
+    int const file = ::open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    char text[5] = {};
+    ASSERT_EQ(::pread(file, text, 4, 1), 4);
+    {
+        served s{[file](exchange* x) {
+            return [](exchange* on, int f) -> task<void> {
+                auto const sent = co_await on->send_file(f, 1, 4);
+                EXPECT_TRUE(sent);
+                EXPECT_EQ(on->sent(), 4U);
+            }(x, file);
+        }};
+        EXPECT_EQ(body_in(s.answer_to(last_get)), text);
     }
     ::close(file);
 }
