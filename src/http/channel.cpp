@@ -111,6 +111,12 @@ void pieces::advance(std::size_t n) noexcept {
     parts_[begin_].iov_len -= n;
 }
 
+std::size_t pieces::size() const noexcept {
+    std::size_t all = 0;
+    for (std::size_t i = begin_; i != end_; ++i) all += parts_[i].iov_len;
+    return all;
+}
+
 failure channel::from(boost::system::error_code e) const noexcept {
     if (e == net::error::operation_aborted && cancelled_ == cancelled_by::deadline) {
         return from(failure_kind::timed_out, "it took too long");
@@ -350,14 +356,16 @@ task<done> channel::wait_to_send() {
     co_return done{};
 }
 
-task<done> channel::send_over_tls(pieces p) {
-    auto const all = buffers_of(p);
+task<done> channel::send_over_tls(pieces* p) {
+    auto const all = buffers_of(*p);
+    std::size_t const size = p->size();
     deadline const by{write_by_, in(patience_.write)};
     unsent rest{*this};
     // Asked after each step, which is a record.
-    auto const go_on = [this](boost::system::error_code e, std::size_t sent) {
+    auto const go_on = [=, this](boost::system::error_code e, std::size_t sent) {
         write_by_ = in(patience_.write);
         stay_alive();
+        p->advance(sent - (size - p->size()));
         return net::transfer_all()(e, sent);
     };
     auto const n = co_await net::async_write(*tls_, all, go_on, use_task);
@@ -366,10 +374,10 @@ task<done> channel::send_over_tls(pieces p) {
     co_return done{};
 }
 
-task<done> channel::send(pieces p, int flags) {
+task<done> channel::send(pieces* p, int flags) {
     if (tls_) co_return co_await send_over_tls(p);
     for (;;) {
-        auto const all = try_send(p, flags);
+        auto const all = try_send(*p, flags);
         if (!all) co_return std::unexpected{all.error()};
         if (*all) co_return done{};
         auto const ready = co_await wait_to_send();
@@ -410,11 +418,29 @@ buffer* channel::take_head() noexcept {
     return std::exchange(out_head_, nullptr);
 }
 
+// Counts of a piece of the body what is sent of it, also if its sender is stopped.
+class channel::body_count {
+  public:
+    body_count(channel& c, pieces const& p, std::size_t size, std::size_t behind) noexcept
+        : of_(c), pieces_(p), size_(size), behind_(behind) {}
+    body_count(body_count const&) = delete;
+    body_count& operator=(body_count const&) = delete;
+    ~body_count() {
+        std::size_t const left = pieces_.size();
+        of_.out_sent_ += size_ - (left > behind_ ? std::min(left - behind_, size_) : 0);
+    }
+
+  private:
+    channel& of_;
+    pieces const& pieces_;
+    std::size_t size_;
+    std::size_t behind_;  // so many bytes follow in the pieces
+};
+
 task<done> channel::write_body(std::string_view piece) {
     done const fits = take_from_promised(piece.size());
     if (!fits) co_return fits;
     buffer* const head = take_head();
-    if (!out_muted_) out_sent_ += piece.size();
     bool const in_chunks = out_framing_ == framing::chunked && !piece.empty() && !out_muted_;
     chunk_line const line{piece.size()};
     pieces p;
@@ -430,12 +456,13 @@ task<done> channel::write_body(std::string_view piece) {
         p.add(piece);
         if (in_chunks) p.add(after_chunk);
     }
+    body_count const count{*this, p, piece.size(), in_chunks ? after_chunk.size() : 0};
     if (!tls_) {
         auto const all = try_send(p);
         if (!all) co_return std::unexpected{all.error()};
         if (*all) co_return done{};
     }
-    co_return co_await send(p);
+    co_return co_await send(&p);
 }
 
 task<done> channel::end_body(std::span<field const> trailer) {
@@ -460,7 +487,7 @@ task<done> channel::end_body(std::span<field const> trailer) {
         if (!all) co_return std::unexpected{all.error()};
     }
     if (!p.empty()) {
-        auto const sent = co_await send(p);
+        auto const sent = co_await send(&p);
         if (!sent) co_return sent;
     }
     out_ended_ = true;  // not before: who is stopped here has not sent all of it
@@ -483,7 +510,7 @@ task<done> channel::write_file(int file, std::uint64_t offset, std::uint64_t len
     if (buffer* const head = take_head()) {
         pieces p;
         p.add(head->data());
-        auto const sent = co_await send(p, length != 0 ? MSG_MORE : 0);
+        auto const sent = co_await send(&p, length != 0 ? MSG_MORE : 0);
         if (!sent) co_return sent;
     }
     auto at = static_cast<off_t>(offset);

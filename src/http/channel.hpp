@@ -52,6 +52,7 @@ class pieces {
     [[nodiscard]] bool empty() const noexcept { return begin_ == end_; }
     iovec* data() noexcept { return parts_.data() + begin_; }
     std::size_t count() const noexcept { return end_ - begin_; }
+    std::size_t size() const noexcept;  // in bytes
     void advance(std::size_t n) noexcept;
 
   private:
@@ -132,9 +133,9 @@ class channel : public watched {
     bool sent_nothing() const noexcept { return !sent_some_; }
     std::uint64_t body_sent() const noexcept { return out_sent_; }
 
-    // All of it. Try: false if some is left that has to be waited for.
+    // All of it; the pieces show what is left. Try: false if some is that has to be waited for.
     std::expected<bool, failure> try_send(pieces& p, int flags = 0) noexcept;
-    task<done> send(pieces p, int flags = 0);
+    task<done> send(pieces* p, int flags = 0);
 
     // Nothing more comes from this side: the system says so, and TLS before it. Over TLS nothing
     // more is read either.
@@ -184,8 +185,9 @@ class channel : public watched {
     task<std::expected<std::size_t, failure>> fill(buffer* to, std::size_t wanted,
                                                    std::size_t most);
     class unsent;
+    class body_count;
     task<done> wait_to_send();
-    task<done> send_over_tls(pieces p);
+    task<done> send_over_tls(pieces* p);
     task<void> close_tls();
     task<done> send_by_reading(int file, std::uint64_t offset, std::uint64_t length);
     // Something was sent: a tunnel is alive while something passes in either direction, however

@@ -42,7 +42,7 @@ task<done> connection::send_interim(std::string_view text) {
     while (!text.empty()) {
         pieces p;
         p.add(text);
-        auto const sent = co_await channel::send(p);
+        auto const sent = co_await channel::send(&p);
         if (!sent) co_return sent;
         text = std::exchange(owes_continue_, false) ? say_continue : std::string_view{};
     }

@@ -77,6 +77,34 @@ TEST(Sending, AFileThatCannotBeReadIsNotTheFaultOfTheClient) {
     ::close(none);
 }
 
+// The same of what is sent without a file, in one piece.
+TEST(Sending, CountsOfAPieceWhatWasSent) {
+    std::string const body(much, 'm');
+    notify ended;
+    std::atomic<std::uint64_t> sent{0};
+    served s{[&](exchange* x) {
+        return [](exchange* on, std::string_view text, notify* end,
+                  std::atomic<std::uint64_t>* count) -> task<void> {
+            if (on->head().path == "/chunks") {
+                (void)co_await on->write(text);
+            } else {
+                (void)co_await on->send(text);
+            }
+            *count = on->sent();
+            end->notify_one();
+        }(x, body, &ended, &sent);
+    }};
+    for (std::string const path : {"/", "/chunks"}) {
+        wire w = s.dial();
+        w.say("GET " + path + " HTTP/1.1\r\nHost: a\r\n\r\n");
+        w.hear(1000);
+        w.close();  // while something is unread: a reset
+        ended.blocking_notified();
+        EXPECT_GE(sent.load(), 1U);
+        EXPECT_LT(sent.load(), much);
+    }
+}
+
 // As are some of the kernel's own, and those of some file systems.
 TEST(Sending, AFileIsSentAlsoIfTheSystemHasToCopyIt) {
     int const file = ::open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);

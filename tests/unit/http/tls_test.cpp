@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "rondo/http/server.hpp"
@@ -135,6 +137,29 @@ TEST(ServerOverTls, CutsAnAnswerThatNobodyTakes) {
     w.say(get);
     given_up.blocking_notified();
     EXPECT_LT(w.hear_all().size(), much.size());
+}
+
+TEST(ServerOverTls, CountsOfAPieceWhatWasSent) {
+    std::string const much(std::size_t{64} << 20, 'm');
+    notify ended;
+    std::uint64_t sent = 0;
+    served s{[&](exchange* x) {
+                 return [](exchange* on, std::string_view text, notify* end,
+                           std::uint64_t* count) -> task<void> {
+                     (void)co_await on->write(text);
+                     *count = on->sent();
+                     end->notify_one();
+                 }(x, much, &ended, &sent);
+             },
+             two_doors()};
+    {
+        tls_wire w{s.port()};
+        w.say(get);
+        w.hear(1000);
+    }
+    ended.blocking_notified();
+    EXPECT_GE(sent, 1U);
+    EXPECT_LT(sent, much.size());
 }
 
 }  // namespace
