@@ -20,8 +20,9 @@
 //                milliseconds), at most deadline_max; deadline_default without. It is about the
 //                wait: who has not been let in by then is told so at that moment, and never gets to
 //                the handler. Who has been may take as long as the handler does. deadline_reserve
-//                is what an answer usually takes: who is let in later than so long before its
-//                deadline would be answered too late, and is told instead, at that moment.
+//                is what an answer usually takes: who is still in line so long before its
+//                deadline would be answered too late, and is told instead, at that moment. Who
+//                finds room is let in, as it may take less.
 // Refusals       refuse() makes an answer of the reason. By default: 429 tenant_full and evicted,
 //                503 full, draining and waited_too_long, all with Retry-After; 504 expired.
 // Gone           a client that closes its connection while it waits, or its side of it, leaves the
