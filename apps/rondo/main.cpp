@@ -25,6 +25,7 @@
 #include "gateway.hpp"
 #include "monitor.hpp"
 #include "route_table.hpp"
+#include "sheet.hpp"
 #include "status.hpp"
 #include "top.hpp"
 
@@ -134,17 +135,23 @@ std::expected<admin_target, std::string> find(whom const& w) {
     return admin_target{*at, token != nullptr ? token : admin ? admin->token : ""};
 }
 
-// Both print what the gateway says.
-int print_reply(std::expected<admin_reply, no_answer> const& r) {
+// What the gateway says; whoever is there need not be one.
+int print_reply(admin_target const& by, std::expected<admin_reply, no_answer> const& r) {
     if (!r) return complain(r.error().why);
-    bool const fine = r->status < 300;
-    std::fputs(r->body.c_str(), fine ? stdout : stderr);
-    return fine ? EXIT_SUCCESS : r->status == 422 ? exit_bad_config : exit_cannot_start;
+    bool const wrong_config = r->status == 422;
+    if (r->status < 300 || wrong_config) {
+        std::fputs(without_commands(r->body).c_str(), wrong_config ? stderr : stdout);
+        return wrong_config ? exit_bad_config : EXIT_SUCCESS;
+    }
+    std::string const line = without_commands(r->body.substr(0, r->body.find('\n')));
+    return complain(to_string(by.at) + " answers " + std::to_string(r->status) +
+                    (line.empty() ? "" : ": " + line));
 }
 
 int ask_to_reload(whom const& w) {
     auto const target = find(w);
-    return target ? print_reply(ask(*target, "POST", "/reload")) : complain(target.error());
+    return target ? print_reply(*target, ask(*target, "POST", "/reload"))
+                  : complain(target.error());
 }
 
 // Returns when the gateway has gone, or does not say how it is.
@@ -152,14 +159,14 @@ int ask_to_drain(whom const& w) {
     auto const target = find(w);
     if (!target) return complain(target.error());
     auto const begun = ask(*target, "POST", "/drain");
-    if (!begun || begun->status >= 300) return print_reply(begun);
+    if (!begun || begun->status >= 300) return print_reply(*target, begun);
     std::size_t last = 0;
     std::printf("draining\n");
     std::fflush(stdout);
     for (;;) {
         auto const said = ask(*target, "GET", "/status");
         if (!said && said.error().gone) break;
-        if (!said || said->status >= 300) return print_reply(said);
+        if (!said || said->status >= 300) return print_reply(*target, said);
         auto const now = from_json(said->body);
         if (!now) return complain(other_version);
         if (now->connections != last) std::printf("%zu connections left\n", now->connections);
@@ -185,7 +192,7 @@ int show_top(whom const& w, bool once) {
     for (bool first = true;; first = false) {
         auto const said = ask(*target, "GET", "/status");
         if (!said && said.error().gone && !first) return EXIT_SUCCESS;
-        if (!said || said->status != 200) return print_reply(said);
+        if (!said || said->status != 200) return print_reply(*target, said);
         auto const now = from_json(said->body);
         if (!now) return complain(other_version);
         std::string page = page_of(*now, columns_of_terminal(), terminal);

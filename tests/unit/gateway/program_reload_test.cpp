@@ -138,7 +138,7 @@ TEST(Program, ThatDrainsAnotherDoesNotTakeABadAnswerForItsEnd) {
     }};
     ended const drained = rondo({"drain", "--admin", busy.address()});
     EXPECT_EQ(drained.status, 1);
-    EXPECT_EQ(drained.said, "draining\nbusy\n");
+    EXPECT_EQ(drained.said, "draining\nrondo: " + busy.address() + " answers 503: busy\n");
 }
 
 // As of a disk with a fault: the file is there, can be opened, and not be read.
