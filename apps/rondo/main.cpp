@@ -161,6 +161,7 @@ int ask_to_drain(whom const& w) {
     auto const begun = ask(*target, "POST", "/drain");
     if (!begun || begun->status >= 300) return print_reply(*target, begun);
     std::size_t last = 0;
+    double up_s = 0;
     std::printf("draining\n");
     std::fflush(stdout);
     for (;;) {
@@ -169,6 +170,10 @@ int ask_to_drain(whom const& w) {
         if (!said || said->status >= 300) return print_reply(*target, said);
         auto const now = from_json(said->body);
         if (!now) return complain(other_version);
+        // Another, which was started as soon as this one was gone. What is said may be a second
+        // old, but for the very first.
+        if (now->uptime_s + 1 < up_s) break;
+        up_s = now->uptime_s;
         if (now->connections != last) std::printf("%zu connections left\n", now->connections);
         std::fflush(stdout);
         last = now->connections;

@@ -13,6 +13,7 @@
 
 #include "held_upstream.hpp"
 #include "program.hpp"
+#include "rondo/status.hpp"
 #include "running.hpp"
 
 namespace rondo::gateway {
@@ -254,6 +255,24 @@ TEST(Program, IsNotReadyWhileItDrains) {
     EXPECT_EQ(curl({at + "/healthz"}).said, "it runs\n");
     w.close();
     p.process().signal(SIGKILL);
+}
+
+// A supervisor may start the next one before it is asked again.
+TEST(Program, TakesNoOtherGatewayAtTheSameAddressForTheOneThatIsGone) {
+    std::atomic<int> asked{0};
+    scripted_server const gateway{[&asked](wire& w) {
+        (void)w.read_head();
+        status s;
+        s.uptime_s = ++asked < 4 ? 100 + asked : 0.5;  // the first is told to drain
+        std::string const body = to_json(s);
+        w.send("HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" +
+               body);
+    }};
+    ended const e =
+        run_to_end({"timeout", "20", RONDO_PROGRAM, "drain", "--admin", gateway.address()});
+    EXPECT_EQ(e.status, 0) << e.said;
+    EXPECT_TRUE(e.said.ends_with("stopped\n")) << e.said;
+    EXPECT_EQ(asked, 4);
 }
 
 }  // namespace
