@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "events.hpp"
+
 namespace rondo::gateway {
 
 struct admin_target {
@@ -26,5 +28,11 @@ struct no_answer {
 // Blocks, for a minute or so at most.
 std::expected<admin_reply, no_answer> ask(admin_target const& whom, std::string_view verb,
                                           std::string_view path);
+
+// The same, for a stream of events: each is given to `take`, by another thread, until it returns
+// false. Returns then, when the stream has ended, or when nothing came for ten seconds. The body is
+// that of an answer other than 200.
+std::expected<admin_reply, no_answer> watch(admin_target const& whom, std::string_view path,
+                                            event_reader::taker take);
 
 }  // namespace rondo::gateway

@@ -124,6 +124,8 @@ status compare(readings const& now, readings const* before);
 std::string to_json(status const& s);
 // Nothing if it is none.
 std::optional<status> from_json(std::string_view text);
+// Of an array of them.
+std::optional<std::vector<status>> all_from_json(std::string_view text);
 
 // The page for Prometheus; docs/metrics.md says what each metric means.
 std::string metrics_of(readings const& r);

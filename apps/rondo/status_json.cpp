@@ -118,23 +118,30 @@ void read_object(json::value const& v, T& s) {
 void read(json::value const& v, backend_status& s) { read_object(v, s); }
 void read(json::value const& v, server_status& s) { read_object(v, s); }
 void read(json::value const& v, tenant_status& s) { read_object(v, s); }
+void read(json::value const& v, status& s) { read_object(v, s); }
 template <class T>
 void read(json::value const& v, std::vector<T>& all) {
     for (json::value const& one : v.as_array()) read(one, all.emplace_back());
+}
+
+template <class T>
+std::optional<T> parsed(std::string_view text) {
+    try {
+        T all;
+        read(json::parse(json::string_view{text.data(), text.size()}), all);
+        return all;
+    } catch (std::exception const&) {  // Boost.JSON says so that something is not what it should be
+        return std::nullopt;
+    }
 }
 
 }  // namespace
 
 std::string to_json(status const& s) { return json::serialize(written_object(s)); }
 
-std::optional<status> from_json(std::string_view text) {
-    try {
-        status s;
-        read_object(json::parse(json::string_view{text.data(), text.size()}), s);
-        return s;
-    } catch (std::exception const&) {  // Boost.JSON says so that something is not what it should be
-        return std::nullopt;
-    }
+std::optional<status> from_json(std::string_view text) { return parsed<status>(text); }
+std::optional<std::vector<status>> all_from_json(std::string_view text) {
+    return parsed<std::vector<status>>(text);
 }
 
 }  // namespace rondo::gateway

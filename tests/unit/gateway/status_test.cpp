@@ -181,6 +181,18 @@ TEST(Status, ComesBackFromJson) {
     EXPECT_EQ(to_json(*again), to_json(s));
 }
 
+TEST(Status, ComesBackFromJsonWithWhatWasBefore) {
+    status const s = full();
+    auto const both = all_from_json("[" + to_json(s) + "," + to_json(status{}) + "]");
+    ASSERT_TRUE(both.has_value());
+    ASSERT_EQ(both->size(), 2U);
+    EXPECT_EQ(to_json(both->front()), to_json(s));
+    EXPECT_TRUE(all_from_json("[]")->empty());
+    for (char const* const wrong : {"", "{}", "[{}]", "[1]", "[", "nonsense"}) {
+        EXPECT_FALSE(all_from_json(wrong).has_value()) << wrong;
+    }
+}
+
 TEST(Top, ShowsAllAndLetsNoNameCommandTheTerminal) {
     std::string const page = page_of(full(), 100, false);
     for (char const* const part : {"rondo 1.2.3", "draining", "configuration 4", "16 of 32",
