@@ -1,4 +1,5 @@
 // rondo: the gateway as a program. Flags, signals and logs meet here and nowhere else.
+#include <langinfo.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 #include <sys/ioctl.h>
@@ -8,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <clocale>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -15,9 +17,11 @@
 #include <initializer_list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include "admin_client.hpp"
 #include "config.hpp"
@@ -183,35 +187,72 @@ int ask_to_drain(whom const& w) {
     return EXIT_SUCCESS;
 }
 
-std::size_t columns_of_terminal() {
+terminal terminal_at(int fd) {
+    terminal t;
+    t.unicode = std::string_view{::nl_langinfo(CODESET)} == "UTF-8";
+    char const* const what = std::getenv("TERM");
+    if (::isatty(fd) == 0 || (what != nullptr && std::string_view{what} == "dumb")) return t;
+    char const* const plain = std::getenv("NO_COLOR");
+    t.colours = plain == nullptr || *plain == '\0';
     winsize size{};
-    bool const known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-    return known ? size.ws_col : 120;
+    bool const known = ::ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && size.ws_row > 1;
+    t.columns = known ? size.ws_col : 80;
+    t.rows = known ? size.ws_row - 1U : 23;  // the cursor stands in the last one
+    return t;
 }
 
-// Each second, until the gateway is gone or somebody interrupts.
+// False: nobody can read it.
+bool write_page(past const& p, bool once, bool first) {
+    terminal on = terminal_at(STDOUT_FILENO);
+    bool const stays = once || on.rows == 0;
+    if (once) on.rows = 0;
+    auto const page = page_of(p, on);
+    std::string text;
+    if (stays) {
+        if (!first) text += '\n';
+        for (std::string const& line : page) text += line + '\n';
+    } else {
+        text = redrawn(page, first);
+    }
+    return std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
+}
+
+// Each second, until the gateway is gone or somebody interrupts. It is the stream of the dashboard,
+// and begins with what was before; who asks once a second for what is now is told some of it twice
+// and some never.
 int show_top(whom const& w, bool once) {
     auto const target = find(w);
     if (!target) return complain(target.error());
-    bool const terminal = ::isatty(STDOUT_FILENO) == 1;
-    for (bool first = true;; first = false) {
-        auto const said = ask(*target, "GET", "/status");
-        if (!said && said.error().gone && !first) return EXIT_SUCCESS;
-        if (!said || said->status != 200) return print_reply(*target, said);
-        auto const now = from_json(said->body);
-        if (!now) return complain(other_version);
-        std::string page = page_of(*now, columns_of_terminal(), terminal);
-        // Home, then clear what is left of each line and below: without flicker.
-        if (terminal && !once) {
-            for (std::size_t at = 0; (at = page.find('\n', at)) != std::string::npos; at += 4) {
-                page.insert(at, "\x1b[K");
-            }
-            page.insert(0, first ? "\x1b[2J\x1b[H" : "\x1b[H");
-            page += "\x1b[J";
+    std::setlocale(LC_CTYPE, "");
+    past seen;
+    bool written = false;
+    std::string wrong;
+    auto const take = [&](std::string_view name, std::string_view data) {
+        std::optional<std::vector<status>> fresh;
+        if (name == "history") {
+            fresh = all_from_json(data);
+            seen = {};
+        } else if (auto one = from_json(data)) {
+            fresh.emplace().push_back(*std::move(one));
         }
-        std::fputs(page.c_str(), stdout);
-        std::fflush(stdout);
-        if (once) return EXIT_SUCCESS;
+        if (!fresh) {
+            wrong = other_version;
+            return false;
+        }
+        for (status& s : *fresh) seen.add(std::move(s));
+        if (seen.empty()) return true;  // it has only just begun
+        if (!write_page(seen, once, !written)) wrong = "cannot write it";
+        written = true;
+        return wrong.empty() && !once;
+    };
+    for (;;) {
+        auto const said = watch(*target, "/events", take);
+        if (!wrong.empty()) return complain(wrong);
+        if (once && written) return EXIT_SUCCESS;
+        if (!said && said.error().gone && written) return EXIT_SUCCESS;
+        if (!said || said->status >= 300) return print_reply(*target, said);
+        if (!written) return complain(other_version);
+        // It was ended for those who may not look any more: who asks again is told so.
         std::this_thread::sleep_for(monitor::interval);
     }
 }

@@ -1,4 +1,4 @@
-// What is made of readings: rates, shares, a page of text.
+// What is made of readings: rates and shares.
 #include "rondo/status.hpp"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,6 @@
 
 #include "rondo/core/spawn.hpp"
 #include "rondo/sync/notify.hpp"
-#include "rondo/top.hpp"
 #include "support/manual_loop.hpp"
 
 namespace rondo::gateway {
@@ -190,25 +189,6 @@ TEST(Status, ComesBackFromJsonWithWhatWasBefore) {
     EXPECT_TRUE(all_from_json("[]")->empty());
     for (char const* const wrong : {"", "{}", "[{}]", "[1]", "[", "nonsense"}) {
         EXPECT_FALSE(all_from_json(wrong).has_value()) << wrong;
-    }
-}
-
-TEST(Top, ShowsAllAndLetsNoNameCommandTheTerminal) {
-    std::string const page = page_of(full(), 100, false);
-    for (char const* const part : {"rondo 1.2.3", "draining", "configuration 4", "16 of 32",
-                                   "bad?[2Jname", "25.0 %", "set aside", "0 of 7"}) {
-        EXPECT_NE(page.find(part), std::string::npos) << part << "\n" << page;
-    }
-    EXPECT_EQ(page.find('\x1b'), std::string::npos);
-    EXPECT_NE(page_of(full(), 100, true).find("\x1b[1m"), std::string::npos);
-}
-
-TEST(Top, IsNoWiderThanTheTerminal) {
-    std::string const page = page_of(full(), 40, false);
-    for (std::size_t at = 0; at < page.size();) {
-        std::size_t const end = page.find('\n', at);
-        EXPECT_LE(end - at, 40U);
-        at = end + 1;
     }
 }
 
