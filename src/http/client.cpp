@@ -4,8 +4,10 @@
 #include <vector>
 
 #include "rondo/core/assert.hpp"
+#include "rondo/core/stop.hpp"
 #include "rondo/core/this_task.hpp"
 #include "rondo/core/when_all.hpp"
+#include "rondo/core/with_timeout.hpp"
 #include "upstream.hpp"
 
 namespace rondo::http {
@@ -28,14 +30,20 @@ task<void> end_there(runtime* rt, std::size_t worker, pool* p) {
     (void)co_await ending.join();
 }
 
-// One direction of a tunnel.
+// One direction of a tunnel. Where nothing more can be read because it failed, or was silent for
+// too long, nobody wants what the other direction has: it is stopped. Who takes nothing more may
+// have said something before that: the other direction reads it, and comes to the end by itself.
 template <class From, class To>
-task<void> pour(From* from, To* to) {
+task<void> pour(From* from, To* to, stop_source* other) {
     for (;;) {
         auto const piece = co_await from->read();
-        if (!piece || piece->empty()) break;
+        if (!piece) {
+            other->request_stop();
+            co_return;
+        }
+        if (piece->empty()) break;
         auto const written = co_await to->write(*piece);
-        if (!written) break;
+        if (!written) co_return;
     }
     (void)co_await to->finish();
 }
@@ -99,6 +107,11 @@ task<std::expected<call, failure>> client::connect(endpoint to, reuse allowed) {
     co_return call{std::unique_ptr<upstream, detail::give_back>{made.release()}};
 }
 
-task<void> relay(exchange* x, call* c) { co_await when_all(pour(x, c), pour(c, x)); }
+task<void> relay(exchange* x, call* c) {
+    stop_source up;
+    stop_source down;
+    co_await when_all(with_stop(pour(x, c, &down), up.token()),
+                      with_stop(pour(c, x, &up), down.token()));
+}
 
 }  // namespace rondo::http

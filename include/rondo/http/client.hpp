@@ -113,7 +113,8 @@ class client {
     std::unique_ptr<state> state_;
 };
 
-// Copies between a client and an upstream, after both have upgraded, until both have ended.
+// Copies between a client and an upstream, after both have upgraded, until both have ended, or one
+// has failed or was silent for too long.
 task<void> relay(exchange* x, call* c);
 
 }  // namespace rondo::http

@@ -1,0 +1,56 @@
+// Pauses of one side: what they end, what they do not, and who is blamed for what follows.
+// Real time: it is about how long somebody says nothing.
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "forwarding.hpp"
+#include "rondo/core/policy.hpp"
+#include "rondo/sync/semaphore.hpp"
+#include "running.hpp"
+#include "support/wire.hpp"
+
+namespace rondo::gateway {
+namespace {
+
+using namespace std::chrono_literals;
+using test::scripted_server;
+using test::wire;
+
+std::string const upgrade =
+    "GET / HTTP/1.1\r\nHost: h\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n";
+std::string const agreed =
+    "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n";
+
+// Neither side does anything when the other one's end comes.
+TEST(Pause, ATunnelThatIsSilentEndsOnBothSides) {
+    for (std::string_view const shorter : {"response", "idle"}) {
+        semaphore ended{0};
+        semaphore go{0};
+        scripted_server up{[&](wire& w) {
+            (void)w.read_head();
+            w.send(agreed);
+            (void)w.read_to_end();
+            ended.add_permits(1);
+            if (auto told = go.blocking_acquire()) told->forget();
+        }};
+        running r{
+            forwarding_to(quoted(up), "timeouts = { " + std::string{shorter} + " = '300ms' }\n")};
+        wire w = r.connect();
+        w.send(upgrade);
+        EXPECT_EQ(status_of(w.read_head()), "101");
+        auto const begun = clock::now();
+        (void)w.read_to_end();
+        EXPECT_LT(clock::now() - begun, 15s) << "the client was not told, with " << shorter;
+        EXPECT_TRUE(ended.blocking_acquire_for(1, 15s)) << "nor the backend, with " << shorter;
+        go.add_permits(1);
+    }
+}
+
+}  // namespace
+}  // namespace rondo::gateway
