@@ -302,6 +302,7 @@ task<std::expected<std::string_view, failure>> channel::read_body() {
         std::size_t const most = much ? left : no_limit;
         deadline const by{read_by_, in(patience_.read)};
         auto const more = co_await fill(piece_in_, wanted, most);
+        if (more) renew_write();
         if (more && much) co_return take_piece();
         if (more) continue;
         if (in_framing_ == framing::until_close && at_end_) {

@@ -11,7 +11,8 @@
 //                Who is stopped, or fails, while some of a piece is left cannot send the rest, and
 //                nothing may come in its place: the connection has failed.
 // Deadlines      are set before a wait and cleared after it (watch.hpp). One that passes cancels
-//                what the socket waits for.
+//                what the socket waits for, in both directions; so a piece of a body that comes
+//                puts off the deadline of what is sent meanwhile.
 #pragma once
 
 #include <sys/uio.h>
@@ -145,6 +146,11 @@ class channel : public watched {
     ~channel() = default;
 
     enum class cancelled_by : std::uint8_t { nobody, deadline, owner };
+
+    // The other side has something to say: it is alive, though it takes nothing of what is sent.
+    void renew_write() noexcept {
+        if (write_by_ != never) write_by_ = in(patience_.write);
+    }
 
     // What is there, into the room of a buffer, up to so much; nothing if it has to be waited for.
     // Not over TLS.

@@ -191,6 +191,7 @@ task<std::expected<response_head const*, failure>> upstream::read_any_head() {
         co_return std::unexpected{from(failure_kind::malformed, "there is no end of 1xx")};
     }
     complete_ = true;
+    renew_write();
     if (response_.status == 101) {
         tunnel_ = true;
         expect_body(framing::until_close, 0);

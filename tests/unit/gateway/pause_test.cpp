@@ -52,5 +52,52 @@ TEST(Pause, ATunnelThatIsSilentEndsOnBothSides) {
     }
 }
 
+// It has begun to answer, and wants no more of the body before it has said all.
+TEST(Pause, AnAnswerIsNotCutOffWhileItComesThoughNothingOfTheBodyIsTaken) {
+    std::string const body(std::size_t{32} << 20, 'b');
+    semaphore go{0};
+    scripted_server up{[&](wire& w) {
+        (void)w.read_head();
+        w.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+        for (int i = 0; i < 15; ++i) {
+            std::this_thread::sleep_for(100ms);
+            w.send("5\r\npiece\r\n");
+        }
+        w.send("0\r\n\r\n");
+        if (auto told = go.blocking_acquire()) told->forget();
+    }};
+    running r{forwarding_to(quoted(up), "timeouts = { response = '500ms' }\n")};
+    wire w = r.connect();
+    w.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: " + std::to_string(body.size()) +
+           "\r\n\r\n");
+    std::thread sender{[&] { (void)w.send(body); }};
+    (void)w.read_head();
+    std::string const answer = w.read_until("0\r\n\r\n");
+    EXPECT_TRUE(answer.ends_with("piece\r\n0\r\n\r\n")) << answer;
+    ::shutdown(w.fd(), SHUT_RDWR);
+    sender.join();
+    go.add_permits(1);
+}
+
+// It reads when it has said all, as many do.
+TEST(Pause, AnAnswerIsNotCutOffWhileTheClientSendsThoughItTakesNothing) {
+    std::string const much(std::size_t{32} << 20, 'm');
+    scripted_server up{[&](wire& w) {
+        (void)w.read_head();
+        w.send("HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(much.size()) + "\r\n\r\n");
+        w.send(much);
+        (void)w.read_to_end();
+    }};
+    running r{forwarding_to(quoted(up), "timeouts = { idle = '500ms' }\n")};
+    wire w = r.connect();
+    w.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 16\r\n\r\nb");
+    for (int i = 0; i < 15; ++i) {
+        std::this_thread::sleep_for(100ms);
+        w.send("b");
+    }
+    (void)w.read_head();
+    EXPECT_EQ(w.read(much.size()).size(), much.size());
+}
+
 }  // namespace
 }  // namespace rondo::gateway
