@@ -90,6 +90,10 @@ task<outcome> inform(exchange* x, response_head const* interim, std::string_view
     co_return co_await x->inform(&hints);
 }
 
+// So long a client may say or take nothing before a backend may be tired of it. Servers wait for
+// some seconds at least; and a backend that fails while a body passes without a pause is to blame.
+constexpr clock::duration long_wait = std::chrono::seconds{1};
+
 // Of an answer without a body: to HEAD, of 304, or of nothing.
 std::optional<std::uint64_t> length_without_body(response_head const& head) noexcept {
     auto const text = head.fields.find("content-length");
@@ -127,6 +131,7 @@ struct proxy::attempt {
     bool late = false;     // nothing of the body was here when it could have been sent
     bool begun = false;    // a byte of a response came
     bool headed = false;   // its head did
+    bool waited = false;   // the backend did for the client, for long, and had no more than that
     std::optional<std::string_view> piece = {};  // of the body: read, and here until the next
 
     // The two that run at once.
@@ -136,6 +141,22 @@ struct proxy::attempt {
     };
     std::optional<ends> end = {};
     std::optional<failure> client_failure = {};
+
+    // While it lives the backend waits for the client: for a piece of the body, or until one of
+    // the answer is taken.
+    class wait {
+      public:
+        explicit wait(attempt& of) noexcept : of_(of), since_(clock::now()) {}
+        ~wait() {
+            if (clock::now() - since_ >= long_wait) of_.waited = true;
+        }
+        wait(wait const&) = delete;
+        wait& operator=(wait const&) = delete;
+
+      private:
+        attempt& of_;
+        time_point since_;
+    };
 };
 
 proxy::proxy(client& by, proxy_options o)
@@ -168,12 +189,15 @@ std::vector<proxy::figures> proxy::measure() const {
 
 void proxy::failed(exchange const& x, attempt const& a, failure const& f) {
     // A connection that was kept open may be closed at any time; the backend is well. So may one
-    // over which nothing was sent, as the client had nothing to send. And so it may be if it has
-    // nothing to say for long, in an answer that it has begun.
+    // over which nothing was sent, as the client had nothing to send, and one over which the client
+    // kept it waiting. And so it may be if it has nothing to say for long, in an answer that it has
+    // begun.
+    bool const closed = f.kind == failure_kind::closed;
     bool const idle = a.reused || (a.late && f.retry_safe);
-    bool const stale = idle && f.kind == failure_kind::closed && !a.begun;
+    bool const stale = closed && idle && !a.begun;
+    bool const tired = closed && a.waited;
     bool const quiet = a.headed && f.kind == failure_kind::timed_out;
-    bool const blamed = f.source == party::upstream && !stale && !quiet;
+    bool const blamed = f.source == party::upstream && !stale && !tired && !quiet;
     if (!blamed && !lacks_means(f)) return;
     if (blamed) {
         count(tally_of(x, a).failures);
@@ -222,6 +246,7 @@ task<void> proxy::answer(exchange* x) {
 task<outcome> proxy::attempt_once(exchange* x, attempt* a) {
     auto const& to = options_.backends[a->turn.index].address;
     count(tally_of(*x, *a).requests);
+    a->waited = false;
     auto connected =
         co_await client_.connect(to, a->fresh ? client::reuse::no : client::reuse::yes);
     if (!connected) co_return std::unexpected{connected.error()};
@@ -253,7 +278,11 @@ task<outcome> proxy::attempt_once(exchange* x, attempt* a) {
 task<void> proxy::upload(exchange* x, call* to, attempt* a) {
     for (;;) {
         if (!a->piece) {  // else it is of the try before
-            auto const read = co_await x->read();
+            std::expected<std::string_view, failure> read;
+            {
+                attempt::wait const it_waits{*a};
+                read = co_await x->read();
+            }
             if (!read) {
                 a->client_failure = read.error();
                 a->end->download.request_stop();
@@ -273,7 +302,8 @@ task<void> proxy::upload(exchange* x, call* to, attempt* a) {
         a->dropped = true;
     }
     std::vector<field> const trailer = detail::request_trailer(x->head(), x->trailers());
-    (void)co_await to->finish(trailer);
+    auto const sent = co_await to->finish(trailer);
+    if (sent) a->waited = false;  // it has all of it: there is nothing to be tired of
 }
 
 task<outcome> proxy::finish_download(exchange* x, call* from, attempt* a) {
@@ -311,7 +341,11 @@ task<outcome> proxy::download(exchange* x, call* from, attempt* a) {
     for (;;) {
         if (!*piece) co_return std::unexpected{piece->error()};
         if ((*piece)->empty()) break;
-        auto const sent = co_await x->write(**piece);
+        outcome sent;
+        {
+            attempt::wait const it_waits{*a};
+            sent = co_await x->write(**piece);
+        }
         if (!sent) co_return sent;
         piece = from->try_read();
         if (!piece) piece = co_await from->read();

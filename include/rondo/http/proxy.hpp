@@ -8,9 +8,10 @@
 //                (balance.hpp). Failing is: no connection, no response, none in time, a malformed
 //                one, one that breaks off. A status is the backend's own affair, and so is a pause
 //                in an answer that it has begun, or the end of a connection over which nothing was
-//                sent because the client has not begun with its body. If no descriptor or memory is
-//                left here for a connection, that is no fault of the backend's. (Of ports the
-//                system says the same as of an address that cannot be used from here.)
+//                sent because the client has not begun with its body, or over which the client has
+//                said or taken nothing for a second. If no descriptor or memory is left here for a
+//                connection, that is no fault of the backend's. (Of ports the system says the same
+//                as of an address that cannot be used from here.)
 // Request        goes on as it came: method, target, fields and body, but for the fields of the
 //                connection. Forwarded (RFC 7239) and X-Forwarded-For are appended to,
 //                X-Forwarded-Host and -Proto replaced; Via; X-Request-Id is made if the client

@@ -84,6 +84,57 @@ TEST(Blame, ABackendThatIsTiredOfWaitingForARequestIsNotToBlame) {
     }
 }
 
+// As nginx does after its client_body_timeout: without an answer. Who has all of a body has no
+// reason to be tired.
+TEST(Blame, ABackendThatIsTiredOfWaitingForTheRestOfABodyIsNotToBlame) {
+    struct client {
+        bool pauses;
+        bool says_all;
+    };
+    for (client const& c : {client{true, false}, client{false, false}, client{true, true}}) {
+        semaphore end_now{0};
+        scripted_server up{[&](wire& w) {
+            (void)w.read_until(c.says_all ? "0\r\n\r\n" : "abc\r\n");
+            if (auto told = end_now.blocking_acquire()) told->forget();
+        }};
+        running r{with_admin + forwarding_to(quoted(up))};
+        wire w = r.connect();
+        w.send(chunked_post);
+        // real time: what is slow here is the client.
+        if (c.pauses) std::this_thread::sleep_for(1500ms);
+        if (c.says_all) w.send("0\r\n\r\n");
+        end_now.add_permits(1);
+        EXPECT_EQ(status_of(w.read_message()), "502");
+        bool const excused = c.pauses && !c.says_all;
+        EXPECT_EQ(failures(r), excused ? "0" : "1");
+        EXPECT_EQ(figure(r, "rondo_upstream_up"), excused ? "1" : "0");
+    }
+}
+
+// As nginx does after its send_timeout.
+TEST(Blame, ABackendThatIsTiredOfAClientThatReadsNothingIsNotToBlame) {
+    semaphore gave_up{0};
+    scripted_server up{[&](wire& w) {
+        (void)w.read_message();
+        w.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000000000\r\n\r\n");
+        timeval const patience{.tv_sec = 1, .tv_usec = 500'000};
+        ::setsockopt(w.fd(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+        std::string const piece(64 * 1024, 'x');
+        while (w.send(piece)) {
+        }
+        w.close();
+        gave_up.add_permits(1);
+    }};
+    running r{with_admin + forwarding_to(quoted(up))};
+    wire w = r.connect();
+    w.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    EXPECT_EQ(status_of(w.read_head()), "200");
+    if (auto told = gave_up.blocking_acquire()) told->forget();
+    (void)w.read_to_end();
+    EXPECT_EQ(answers(r, "2xx"), "0");
+    EXPECT_EQ(failures(r), "0");
+}
+
 TEST(Blame, ABackendThatIsLateAfterAllOfABodyIsToBlame) {
     scripted_server up{[](wire& w) { (void)w.read_to_end(); }};
     running r{with_admin + forwarding_to(quoted(up), "timeouts = { response = '50ms' }\n")};
