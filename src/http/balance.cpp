@@ -5,7 +5,8 @@
 //     well      0                      succeeded(): stays        failed(): paused, 1 failure
 //     paused    until > now            failed() of an old turn: stays
 //     due       until <= now           take(): paused again for as long, and this turn is a trial
-//     on trial  looks like paused      succeeded(): well         failed(): paused, 1 failure more
+//     on trial  looks like paused      succeeded(): well         failed(): paused, 1 failure more,
+//                                                                also after succeeded()
 //
 //   A trial whose outcome nobody reports ends with its pause: another one follows.
 //
@@ -75,7 +76,7 @@ std::optional<balance::turn> balance::take(std::size_t index, time_point now) no
         case state::due:
             if (health_[index].compare_exchange_strong(seen, paused_again(seen, now),
                                                        std::memory_order_relaxed)) {
-                return turn{index, true};
+                return turn{index, true, seen & most_failures};
             }
             return std::nullopt;
         case state::paused:
@@ -130,7 +131,9 @@ void balance::failed(turn t, time_point now) noexcept {
     health seen = health_[t.index].load(std::memory_order_relaxed);
     while (true) {
         if (!t.trial && seen != 0) return;  // it is set aside already
-        health const next = paused_again(pack(0, (seen & most_failures) + 1), now);
+        // A success of the trial itself may have ended the row.
+        std::uint64_t const before = std::max(seen & most_failures, t.failures);
+        health const next = paused_again(pack(0, before + 1), now);
         if (health_[t.index].compare_exchange_weak(seen, next, std::memory_order_relaxed)) return;
     }
 }

@@ -9,7 +9,8 @@
 //                one that is set aside go to the others, by weight.
 // Set aside      an upstream that fails gets no turns for `first_pause`. Then one request tries it,
 //                while the others still go elsewhere: if that fails too, the pause doubles, up to
-//                `longest_pause`; a success ends it.
+//                `longest_pause`; a success ends it. One that succeeded and fails after all, as an
+//                answer that breaks off, has failed.
 // All down       if every upstream is set aside they get their turns all the same: a wrong
 //                diagnosis must not take the whole service away.
 // Weight 0       never gets a turn.
@@ -43,6 +44,7 @@ class balance {
     struct turn {
         std::size_t index;
         bool trial = false;  // it had been set aside, and this shows whether it is well again
+        std::uint64_t failures = 0;  // of a trial: so many in a row before it
     };
 
     // At least one weight is above 0.

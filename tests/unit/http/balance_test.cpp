@@ -95,6 +95,25 @@ TEST(Balance, DoublesThePauseOfWhoFailsAgain) {
     EXPECT_FALSE(b.set_aside(0, now + 1s));
 }
 
+// As one does that begins each answer and breaks it off.
+TEST(Balance, DoublesThePauseOfWhoseTrialFailsAfterAll) {
+    balance b{{1, 1}, {.first_pause = 1s, .longest_pause = 5s}};
+    time_point now = start;
+    b.succeeded({0});
+    b.failed({0}, now);
+    for (auto const pause : {1s, 2s, 4s, 5s, 5s}) {
+        EXPECT_TRUE(b.set_aside(0, now + pause - 1ms));
+        EXPECT_FALSE(b.set_aside(0, now + pause));
+        now += pause;
+        balance::turn t = b.next(now);
+        while (!t.trial) t = b.next(now);
+        b.succeeded(t);
+        EXPECT_FALSE(b.set_aside(0, now)) << "others may go there meanwhile";
+        if (pause == 2s) b.failed({0}, now);  // and fail too
+        b.failed(t, now);
+    }
+}
+
 TEST(Balance, CountsAFailureOnceForManyRequestsInFlight) {
     balance b{{1, 1}};
     for (int i = 0; i < 50; ++i) b.failed({0}, start);
