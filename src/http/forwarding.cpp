@@ -87,16 +87,21 @@ void append_value(std::string& to, std::string_view value) {
     to += '"';
 }
 
+// A zone ("fe80::1%eth0") means something on this machine only: neither Host nor RFC 7239 has one.
+std::string_view without_zone(std::string_view address) noexcept {
+    return address.substr(0, address.find('%'));
+}
+
 void append_node(std::string& to, std::string_view address) {
+    address = without_zone(address);
     if (address.find(':') == std::string_view::npos) return append_value(to, address);
     to += "\"[";
     to += address;
     to += "]\"";
 }
 
-// A zone ("fe80::1%eth0") means something on this machine only, and no Host has one.
 std::string authority_of(std::string_view address) {
-    std::string const text{address.substr(0, address.find('%'))};
+    std::string const text{without_zone(address)};
     return text.find(':') == std::string::npos ? text : "[" + text + "]";
 }
 
@@ -235,7 +240,7 @@ void add_request_fields(request_text& to, request_head const& from, hop const& h
     // A field that Connection lists was for us, not for who comes after us.
     fields const kept = hops.has("forwarded") ? fields{} : from.fields;
     add_to_list(to, kept, "forwarded", forwarded_element(h, from.host));
-    add_to_list(to, from.fields, "x-forwarded-for", h.peer);
+    add_to_list(to, from.fields, "x-forwarded-for", without_zone(h.peer));
     if (!from.host.empty()) to.pass_on({"x-forwarded-host", from.host});
     to.pass_on({"x-forwarded-proto", h.secure ? "https" : "http"});
     add_via(to, from.fields, from.minor, h.via);

@@ -87,6 +87,15 @@ TEST(Forwarding, QuotesWhatIsNoToken) {
     EXPECT_EQ(forwarded_element({}, ""), "for=\"\";by=\"\";proto=http");
 }
 
+// RFC 7239 has none in a node, and "eth0" is another one on the next machine.
+TEST(Forwarding, NamesNoZoneOfAnAddress) {
+    constexpr hop link{.peer = "fe80::2%eth0", .local = "fe80::1%eth0", .via = "rondo"};
+    auto const lines = passed_on("X-Forwarded-For: 192.0.2.7\r\n", link);
+    EXPECT_EQ(line_of(lines, "forwarded"),
+              "for=\"[fe80::2]\";by=\"[fe80::1]\";host=example.com;proto=http|");
+    EXPECT_EQ(line_of(lines, "x-forwarded-for"), "192.0.2.7, fe80::2|");
+}
+
 TEST(Forwarding, AppendsToWhatIsThere) {
     auto const lines = passed_on(
         "Forwarded: for=198.51.100.7;proto=https\r\nForwarded: for=\"[2001:db8::7]\"\r\n"
