@@ -4,11 +4,14 @@
 //
 //     well      0                      succeeded(): stays        failed(): paused, 1 failure
 //     paused    until > now            failed() of an old turn: stays
-//     due       until <= now           take(): paused again for as long, and this turn is a trial
-//     on trial  looks like paused      succeeded(): well         failed(): paused, 1 failure more,
+//     due       until <= now           take(): paused for as long as after the last failure, with
+//                                      1 failure more; this turn is a trial
+//     on trial  looks like paused      succeeded(): well         failed(): paused, by that number,
 //                                                                also after succeeded()
+//                                      undecided(): due, with 1 failure less
 //
-//   A trial whose outcome nobody reports ends with its pause: another one follows.
+//   A trial counts as a failure from its beginning: if nobody reports an outcome by the end of its
+//   pause another one follows, and has twice the time.
 //
 // Races considered
 //   Two threads find it due: one exchange wins, the other sees it paused and goes elsewhere. A
@@ -58,13 +61,12 @@ balance::state balance::state_of(health h, time_point now) noexcept {
     return (h >> failure_bits) > milliseconds(now) ? state::paused : state::due;
 }
 
-// As long as after its last failure.
-balance::health balance::paused_again(health h, time_point now) const noexcept {
-    std::uint64_t const failures = h & most_failures;
+// In milliseconds, after so many in a row.
+std::uint64_t balance::end_of_pause(std::uint64_t failures, time_point now) const noexcept {
     std::uint64_t const longest = milliseconds(options_.longest_pause);
     std::uint64_t pause = std::max<std::uint64_t>(milliseconds(options_.first_pause), 1);
     for (std::uint64_t i = 1; i < failures && pause < longest; ++i) pause *= 2;
-    return pack(milliseconds(now) + std::min(pause, longest), failures);
+    return milliseconds(now) + std::min(pause, longest);
 }
 
 std::optional<balance::turn> balance::take(std::size_t index, time_point now) noexcept {
@@ -73,12 +75,14 @@ std::optional<balance::turn> balance::take(std::size_t index, time_point now) no
     switch (state_of(seen, now)) {
         case state::well:
             return turn{index};
-        case state::due:
-            if (health_[index].compare_exchange_strong(seen, paused_again(seen, now),
-                                                       std::memory_order_relaxed)) {
-                return turn{index, true, seen & most_failures};
+        case state::due: {
+            std::uint64_t const failures = seen & most_failures;
+            health const on_trial = pack(end_of_pause(failures, now), failures + 1);
+            if (health_[index].compare_exchange_strong(seen, on_trial, std::memory_order_relaxed)) {
+                return turn{index, true, on_trial};
             }
             return std::nullopt;
+        }
         case state::paused:
             break;
     }
@@ -131,11 +135,19 @@ void balance::failed(turn t, time_point now) noexcept {
     health seen = health_[t.index].load(std::memory_order_relaxed);
     while (true) {
         if (!t.trial && seen != 0) return;  // it is set aside already
-        // A success of the trial itself may have ended the row.
-        std::uint64_t const before = std::max(seen & most_failures, t.failures);
-        health const next = paused_again(pack(0, before + 1), now);
+        // A trial has been counted. A success of its own may have ended the row since.
+        std::uint64_t const row = std::max(seen & most_failures, t.mark & most_failures);
+        std::uint64_t const failures = std::max<std::uint64_t>(row, 1);
+        health const next = pack(end_of_pause(failures, now), failures);
         if (health_[t.index].compare_exchange_weak(seen, next, std::memory_order_relaxed)) return;
     }
+}
+
+void balance::undecided(turn t) noexcept {
+    if (t.mark == 0) return;
+    health seen = t.mark;  // else something has been decided, or there is another trial
+    health_[t.index].compare_exchange_strong(seen, pack(0, (seen & most_failures) - 1),
+                                             std::memory_order_relaxed);
 }
 
 bool balance::set_aside(std::size_t index, time_point now) const noexcept {

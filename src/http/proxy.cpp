@@ -4,7 +4,8 @@
 //
 //   Who ends whom
 //     the download has ended     the upload is stopped: the backend wants no more of it
-//     the client is gone         the download is stopped: nobody wants the answer
+//     the body breaks off        the download is stopped: nobody wants the answer
+//     the answer is not taken    the download ends, and with it the upload
 //     the backend takes no more  the upload ends, the download says why: an answer, or a failure
 //
 //   A failure before the head of the answer was sent is answered for, or tried again; later it cuts
@@ -198,6 +199,7 @@ void proxy::failed(exchange const& x, attempt const& a, failure const& f) {
     bool const tired = closed && a.waited;
     bool const quiet = a.headed && f.kind == failure_kind::timed_out;
     bool const blamed = f.source == party::upstream && !stale && !tired && !quiet;
+    if (!blamed && !a.headed) turns_.undecided(a.turn);
     if (!blamed && !lacks_means(f)) return;
     if (blamed) {
         count(tally_of(x, a).failures);

@@ -10,7 +10,9 @@
 // Set aside      an upstream that fails gets no turns for `first_pause`. Then one request tries it,
 //                while the others still go elsewhere: if that fails too, the pause doubles, up to
 //                `longest_pause`; a success ends it. One that succeeded and fails after all, as an
-//                answer that breaks off, has failed.
+//                answer that breaks off, has failed. If nothing is heard of a trial for as long as
+//                the pause was there is another, and the next after twice as long: one that does
+//                not answer is tried less and less often too.
 // All down       if every upstream is set aside they get their turns all the same: a wrong
 //                diagnosis must not take the whole service away.
 // Weight 0       never gets a turn.
@@ -43,8 +45,8 @@ class balance {
     };
     struct turn {
         std::size_t index;
-        bool trial = false;  // it had been set aside, and this shows whether it is well again
-        std::uint64_t failures = 0;  // of a trial: so many in a row before it
+        bool trial = false;      // it had been set aside, and this shows whether it is well again
+        std::uint64_t mark = 0;  // of a trial, for us
     };
 
     // At least one weight is above 0.
@@ -57,6 +59,8 @@ class balance {
 
     void succeeded(turn t) noexcept;
     void failed(turn t, time_point now) noexcept;
+    // Nothing is known: if it was a trial, the next request is one.
+    void undecided(turn t) noexcept;
 
     std::size_t size() const noexcept { return ring_.size(); }
     bool set_aside(std::size_t index, time_point now) const noexcept;
@@ -69,7 +73,7 @@ class balance {
 
     static health pack(std::uint64_t until_ms, std::uint64_t failures) noexcept;
     static state state_of(health h, time_point now) noexcept;
-    health paused_again(health h, time_point now) const noexcept;
+    std::uint64_t end_of_pause(std::uint64_t failures, time_point now) const noexcept;
     std::optional<turn> take(std::size_t index, time_point now) noexcept;
     std::optional<turn> spare(std::optional<std::size_t> except, time_point now) noexcept;
 

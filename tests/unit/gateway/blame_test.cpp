@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include <atomic>
+#include <boost/asio/ip/tcp.hpp>
 #include <cerrno>
 #include <chrono>
 #include <string>
@@ -10,6 +12,11 @@
 
 #include "few_descriptors.hpp"
 #include "forwarding.hpp"
+#include "rondo/core/policy.hpp"
+#include "rondo/exec/runtime.hpp"
+#include "rondo/http/client.hpp"
+#include "rondo/http/proxy.hpp"
+#include "rondo/http/server.hpp"
 #include "rondo/sync/semaphore.hpp"
 #include "running.hpp"
 #include "support/sanitized.hpp"
@@ -228,6 +235,40 @@ TEST(Blame, HalfAnAnswerToHttp10IsReset) {
     char more = 0;
     EXPECT_EQ(::recv(w.fd(), &more, 1, 0), -1);
     EXPECT_EQ(errno, ECONNRESET);
+}
+
+// It shows nothing of the backend, which another request may try at once.
+TEST(Blame, ATrialWhoseClientGoesIsNoTrial) {
+    std::atomic<int> connections{0};
+    scripted_server up{[&](wire& w) {
+        (void)w.read_message();
+        if (connections++ != 0) (void)w.read_to_end();
+    }};
+    boost::asio::ip::tcp::endpoint const at{boost::asio::ip::address_v4::loopback(), up.port()};
+    runtime rt{{.workers = 1}};
+    http::client client{rt};
+    http::proxy backend{client, {.backends = {{at}}, .health = {.first_pause = 1ms}}};
+    http::server front{
+        rt,
+        {.listen = {{boost::asio::ip::tcp::endpoint{boost::asio::ip::address_v4::loopback(), 0}}}},
+        [&](http::exchange* x) { return backend.answer(x); }};
+    ASSERT_TRUE(front.start());
+    auto const begun = clock::now();
+    wire first = wire::to(front.addresses().front().port());
+    first.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    EXPECT_EQ(status_of(first.read_message()), "502");
+    EXPECT_TRUE(backend.backends().set_aside(0, begun));
+    std::this_thread::sleep_for(10ms);  // real time: its pause
+    wire second = wire::to(front.addresses().front().port());
+    second.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n");
+    EXPECT_EQ(second.read_head(), "HTTP/1.1 100 Continue\r\n\r\n");
+    EXPECT_TRUE(backend.backends().set_aside(0, begun)) << "it is on trial";
+    second.reset();
+    // real time: what is waited for is a worker.
+    for (int i = 0; i < 2000 && backend.backends().set_aside(0, begun); ++i) {
+        std::this_thread::sleep_for(5ms);
+    }
+    EXPECT_FALSE(backend.backends().set_aside(0, begun));
 }
 
 // A sanitizer opens pipes to look at memory, and takes it for bad where it cannot.

@@ -129,6 +129,50 @@ TEST(Balance, TriesAgainAfterATrialThatNobodyReported) {
     EXPECT_TRUE(b.next(start + 2s).trial);
 }
 
+// One that takes requests and does not answer: each trial waits for as long as it may.
+TEST(Balance, TriesLessAndLessOftenIfItHearsNothingOfItsTrials) {
+    balance b{{1, 1}, {.first_pause = 1s, .longest_pause = 30s}};
+    b.failed({0}, start);
+    std::vector<balance::turn> trials;
+    for (auto after = 0ms; after < 60s; after += 100ms) {
+        balance::turn const t = b.next(start + after);
+        if (t.index == 0) trials.push_back(t);
+    }
+    EXPECT_EQ(trials.size(), 6U);  // after 1, 2, 4, 8, 16 and 32 s
+    // Each of them is a failure, and is counted once.
+    for (balance::turn const& t : trials) b.failed(t, start + 60s);
+    EXPECT_TRUE(b.set_aside(0, start + 90s - 1ms));
+    b.succeeded(trials.back());
+    EXPECT_FALSE(b.set_aside(0, start + 60s));
+}
+
+// The client went, perhaps.
+TEST(Balance, TriesAgainAtOnceIfATrialShowedNothing) {
+    balance b{{1, 1}};
+    auto const trial = [&b](time_point now) {
+        balance::turn t = b.next(now);
+        while (!t.trial) t = b.next(now);
+        return t;
+    };
+    b.failed({0}, start);
+    for (int i = 0; i < 5; ++i) {
+        balance::turn const t = trial(start + 1s);
+        EXPECT_TRUE(b.set_aside(0, start + 1s));
+        b.undecided(t);
+        EXPECT_FALSE(b.set_aside(0, start + 1s));
+    }
+    b.failed(trial(start + 1s), start + 1s);
+    EXPECT_TRUE(b.set_aside(0, start + 3s - 1ms)) << "the second failure";
+    EXPECT_FALSE(b.set_aside(0, start + 3s));
+    // What has been decided since stays so.
+    balance::turn const late = trial(start + 3s);
+    b.succeeded(late);
+    b.undecided(late);
+    for (int i = 0; i < 4; ++i) EXPECT_FALSE(b.next(start + 3s).trial);
+    b.undecided({0});
+    EXPECT_FALSE(b.set_aside(0, start + 3s));
+}
+
 TEST(Balance, GivesTurnsAsUsualIfAllAreSetAside) {
     balance b{{1, 1}};
     b.failed({0}, start);
