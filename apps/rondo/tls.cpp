@@ -1,9 +1,11 @@
 #include "tls.hpp"
 
+#include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
 #include <array>
+#include <boost/asio/ssl/error.hpp>
 #include <string>
 #include <string_view>
 
@@ -11,7 +13,8 @@ namespace rondo::gateway {
 
 namespace {
 
-namespace ssl = boost::asio::ssl;
+namespace net = boost::asio;
+namespace ssl = net::ssl;
 
 // What the client offers by ALPN; without any of ours it is served all the same.
 int choose_protocol(SSL*, unsigned char const** out, unsigned char* out_size,
@@ -61,6 +64,11 @@ std::expected<std::unique_ptr<tls_certificates>, std::vector<diagnostic>> tls_ce
             continue;
         }
         (void)context.use_private_key_file(c.key.string(), ssl::context::pem, error);
+        // Only a key of the same kind was compared with the certificate until here.
+        if (!error && SSL_CTX_check_private_key(context.native_handle()) != 1) {
+            error = {static_cast<int>(ERR_get_error()), net::error::get_ssl_category()};
+        }
+        ERR_clear_error();
         if (error) {
             found.push_back(wrong(c, c.key, error,
                                   "it is the certificate's key, in PEM, without a passphrase"));

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -167,6 +168,27 @@ TEST_F(Tls, WhoIsGoneLeavesTheLine) {
     while (!waits("0")) std::this_thread::yield();
     up.let_go(1);
     EXPECT_EQ(body_of(first.read_message()), "ok");
+}
+
+// OpenSSL takes a key of another kind for that of a second certificate, which never comes: then no
+// handshake would succeed.
+TEST_F(Tls, TakesNoKeyOfAnotherKindThanTheCertificate) {
+    ASSERT_EQ(std::system(("openssl genrsa -out " + (in.path() / "rsa.key").string() +
+                           " 2048 2>/dev/null && openssl ecparam -genkey -name prime256v1 -noout "
+                           "-out " +
+                           (in.path() / "ec.key").string())
+                              .c_str()),
+              0);
+    for (char const* const other : {"rsa.key", "ec.key"}) {
+        auto const loaded =
+            tls_certificates::load({{in.path() / "site.pem", in.path() / "site.key", {}}});
+        EXPECT_TRUE(loaded.has_value());
+        auto const wrong =
+            tls_certificates::load({{in.path() / "site.pem", in.path() / other, {}}});
+        ASSERT_FALSE(wrong.has_value()) << other;
+        EXPECT_NE(wrong.error().at(0).problem.find(other), std::string::npos)
+            << wrong.error().at(0).problem;
+    }
 }
 
 }  // namespace
