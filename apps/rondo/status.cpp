@@ -40,6 +40,26 @@ std::uint64_t requests_before(server_reading const* s, route_table::backend_figu
     return b.requests;
 }
 
+// Of all servers, each compared with itself: of one that is gone nothing is taken away from the
+// others, as it would be from a sum.
+struct traffic {
+    double offered = 0;
+    double served = 0;
+    histogram times;
+};
+traffic between(readings const& now, readings const& before, double elapsed) {
+    traffic all;
+    http::server::report const nothing;
+    for (server_reading const& s : now.servers) {
+        server_reading const* const old = same_in(&before, s.name);
+        http::server::report const& then = old != nullptr ? *old->report : nothing;
+        all.offered += rate(s.report->totals.requests, then.totals.requests, elapsed);
+        all.served += rate(served_in(*s.report), served_in(then), elapsed);
+        all.times.merge(since(s.report->times, then.times));
+    }
+    return all;
+}
+
 server_status of_server(server_reading const& now, server_reading const* before, double elapsed) {
     server_status s;
     s.name = now.name;
@@ -179,22 +199,6 @@ std::vector<turns_reading::row> turns_reading::first(std::size_t so_many) const 
     return all;
 }
 
-http::server::report readings::sum() const {
-    http::server::report all;
-    for (server_reading const& s : servers) {
-        all.totals.connections += s.report->totals.connections;
-        all.totals.accepted += s.report->totals.accepted;
-        all.totals.requests += s.report->totals.requests;
-        all.totals.refused += s.report->totals.refused;
-        all.in_flight += s.report->in_flight;
-        for (std::size_t i = 0; i < all.answers.size(); ++i) {
-            all.answers[i] += s.report->answers[i];
-        }
-        all.times.merge(s.report->times);
-    }
-    return all;
-}
-
 histogram since(histogram const& now, histogram const& before) {
     std::vector<histogram::bucket> old;
     before.for_each_bucket([&old](histogram::bucket const& b) { old.push_back(b); });
@@ -218,16 +222,16 @@ status compare(readings const& now, readings const* before) {
     s.draining = now.draining;
     s.uptime_s = seconds(now.at - now.since);
     double const elapsed = before == nullptr ? 0 : seconds(now.at - before->at);
-    http::server::report const all = now.sum();
-    s.connections = all.totals.connections;
-    s.in_flight = all.in_flight;
+    for (server_reading const& server : now.servers) {
+        s.connections += server.report->totals.connections;
+        s.in_flight += server.report->in_flight;
+    }
     if (before != nullptr) {
-        http::server::report const then = before->sum();
-        s.offered = rate(all.totals.requests, then.totals.requests, elapsed);
-        s.served = rate(served_in(all), served_in(then), elapsed);
-        histogram const lately = since(all.times, then.times);
-        s.p50_ms = quantile_ms(lately, 0.5);
-        s.p99_ms = quantile_ms(lately, 0.99);
+        traffic const lately = between(now, *before, elapsed);
+        s.offered = lately.offered;
+        s.served = lately.served;
+        s.p50_ms = quantile_ms(lately.times, 0.5);
+        s.p99_ms = quantile_ms(lately.times, 0.99);
     }
     if (now.turns) {
         fair::gate_stats const& g = now.turns->stats;

@@ -51,9 +51,6 @@ struct readings {
     bool draining = false;
     std::vector<server_reading> servers;
     std::unique_ptr<turns_reading> turns;  // null: nobody waits
-
-    // All servers together.
-    http::server::report sum() const;
 };
 
 struct backend_status {

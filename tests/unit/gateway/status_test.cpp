@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "rondo/core/spawn.hpp"
+#include "rondo/fair/config.hpp"
 #include "rondo/sync/notify.hpp"
 #include "support/manual_loop.hpp"
 
@@ -139,6 +140,21 @@ TEST(Status, TakesACounterThatBeganAnewForNothing) {
     readings const then = reading(time_point{} + 1s, 100, 1ms);
     readings const now = reading(time_point{} + 2s, 10, 1ms);
     EXPECT_EQ(compare(now, &then).offered, 0);
+}
+
+// What it had counted is no longer in the sum; that of the others goes on.
+TEST(Status, GoesOnCountingTheOthersWhenAServerIsGone) {
+    readings then = reading(time_point{} + 1s, 100, 1ms);
+    then.servers.push_back(std::move(reading(then.at, 5000, 1ms).servers[0]));
+    then.servers[1].name = "gone";
+    readings now = reading(time_point{} + 3s, 100, 1ms);
+    now.servers[0].report->totals.requests = 300;
+    now.servers[0].report->answers[2] = 300;
+    now.servers[0].report->times.record_n(50'000'000, 200);
+    status const s = compare(now, &then);
+    EXPECT_EQ(s.offered, 100);
+    EXPECT_EQ(s.served, 100);
+    EXPECT_NEAR(s.p50_ms, 50, 0.5);
 }
 
 TEST(Status, SinceGivesWhatWasNotThereBefore) {
