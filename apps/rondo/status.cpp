@@ -121,7 +121,8 @@ void add_tenants(status& s, turns_reading const& now, turns_reading const* befor
     http::wait_times waits;
     for (auto const& t : now.tenants) {
         lately const& l = changes.emplace_back(of_tenant(t, old));
-        if (is_active(t, l.admitted)) weights += t.weight;
+        auto const weight = static_cast<double>(t.weight);
+        if (is_active(t, l.admitted)) weights += weight;
         cost += l.cost;
         waits.add(l.waits);
     }
@@ -136,8 +137,9 @@ void add_tenants(status& s, turns_reading const& now, turns_reading const* befor
         bool const shown = i < tenants_shown && t.tenant != other.name;
         tenant_status one{.name = t.tenant, .weight = 0};
         tenant_status& to = shown ? one : other;
-        to.weight += t.weight;
-        to.entitled += is_active(t, l.admitted) ? t.weight / weights : 0;
+        auto const weight = static_cast<double>(t.weight);
+        to.weight += weight;
+        to.entitled += is_active(t, l.admitted) ? weight / weights : 0;
         to.share += cost > 0 ? l.cost / cost : 0;
         to.in_flight += t.in_flight;
         to.queued += t.queued;

@@ -31,7 +31,7 @@ struct server_reading {
 // Of the turns between tenants.
 struct turns_reading {
     struct row : http::tenant_figures {
-        std::uint32_t weight = 1;
+        std::uint64_t weight = 1;  // those of many together may be large
     };
 
     explicit turns_reading(http::admission& a);

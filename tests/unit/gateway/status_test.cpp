@@ -157,6 +157,16 @@ TEST(Status, GoesOnCountingTheOthersWhenAServerIsGone) {
     EXPECT_NEAR(s.p50_ms, 50, 0.5);
 }
 
+TEST(Status, AddsUpWeightsThatAreLargeTogether) {
+    std::vector<turns_reading::row> rows;
+    for (std::size_t i = 0; i < 6000; ++i) {
+        rows.push_back(tenant("t" + std::to_string(i), 1, 1));
+        rows.back().weight = fair::max_weight;
+    }
+    readings const r = turns_of(std::move(rows));
+    EXPECT_EQ(r.turns->first(tenants_shown).back().weight, (6000 - tenants_shown) * 1'000'000ULL);
+}
+
 TEST(Status, SinceGivesWhatWasNotThereBefore) {
     histogram before;
     before.record_n(10, 5);
