@@ -172,7 +172,7 @@ struct gateway::state {
     std::atomic<std::uint64_t> refused{0};
 
     std::mutex asking;        // names are looked up; who has it only tries the next
-    std::mutex control;       // one start, reload or stop at a time
+    std::mutex control;       // one start or reload at a time, and none of them while it ends
     mutable std::mutex lock;  // of the servers, for those who only look
     runtime rt{{.blocking_threads = blocking_threads}};
     std::shared_ptr<http::admission> turns;  // null: nobody waits
@@ -560,9 +560,12 @@ task<void> gateway::state::close_lines(clock::duration after) const {
 }
 
 std::size_t gateway::state::end(std::optional<clock::duration> within) {
-    std::lock_guard const guard{control};
+    {
+        // After it nobody changes anything; who asks for it is told so, and does not wait for us.
+        std::lock_guard const guard{control};
+        draining = true;
+    }
     clock::duration const grace = within.value_or(settings.shutdown_grace);
-    draining = true;
     std::optional telling = rt.spawn(close_lines(grace - last_words(grace)));
     for (running_server& s : servers) s.at.clear();  // closed when their queues are empty
     std::vector<task<std::size_t>> stopping;

@@ -194,6 +194,26 @@ TEST(Program, IsNotCutShortByWhoAsksItToDrainAfterASignal) {
     EXPECT_EQ(p.process().wait(), 0) << p.process().said();
 }
 
+// It would hold who asks until the end, and then be cut off.
+TEST(Program, RefusesAtOnceToLoadAConfigurationWhileItEnds) {
+    held_upstream up;
+    scratch_directory in;
+    program p{in, "[admin]\nlisten = '127.0.0.1:0'\n" + forwarding_to(up.address())};
+    std::string const at = p.admin();
+    wire w = wire::to(p.port());
+    w.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    up.await_request();
+    p.process().signal(SIGTERM);
+    while (curl({at + "/readyz"}).said == "ready\n") {
+    }
+    ended const asked = rondo({"reload", "-c", (in.path() / "rondo.toml").string(), "--admin", at});
+    EXPECT_EQ(asked.status, 2);
+    EXPECT_TRUE(asked.said.ends_with(": the gateway ends\n")) << asked.said;
+    up.let_go(1);
+    EXPECT_TRUE(w.read_message().ends_with("ok"));
+    EXPECT_EQ(p.process().wait(), 0) << p.process().said();
+}
+
 // A gateway that an operator has drained, and that has a request left.
 class drained_program {
   public:
