@@ -95,6 +95,13 @@ class open_addresses {
 
 task<void> leave(http::server* s, clock::duration grace) { (void)co_await s->stop(grace); }
 
+task<void> leave(front* f, clock::duration grace, std::shared_ptr<spdlog::logger> log) {
+    std::size_t const cut = co_await f->server().stop(grace);
+    if (cut == 0) co_return;
+    log->warn("server {}: the grace is over: {} requests were cut off",
+              f->routes()->made_from().name, cut);
+}
+
 void end_now(std::optional<join_handle<void>>& t) {
     if (!t) return;
     t->request_stop();
@@ -333,7 +340,7 @@ void gateway::state::apply_admin(listeners at, http::open_doors doors, config co
 void gateway::state::start_leaving(std::shared_ptr<front> const& f, clock::duration grace) {
     rt.block_on(f->server().replace_doors({}));  // the next reload may want the addresses again
     retired.push_back(f->routes());
-    auto end = rt.spawn(leave(&f->server(), grace));
+    auto end = rt.spawn(leave(f.get(), grace, log));
     std::lock_guard const guard{lock};
     departures.push_back({f, nullptr, std::move(end)});
 }

@@ -214,6 +214,29 @@ TEST(Program, RefusesAtOnceToLoadAConfigurationWhileItEnds) {
     EXPECT_EQ(p.process().wait(), 0) << p.process().said();
 }
 
+// Nobody else would know that their answers are lost.
+TEST(Program, SaysWhatItCutOffOfAServerThatIsGone) {
+    held_upstream up;
+    scratch_directory in;
+    std::string const brief = "[gateway]\nshutdown_grace = '50ms'\n";
+    std::string const gone =
+        "[[server]]\nname = 'gone'\nlisten = '127.0.0.1:0'\nforward = '" + up.address() + "'\n";
+    std::string const stays =
+        "[[server]]\nname = 'stays'\nlisten = '127.0.0.2:0'\nforward = '" + up.address() + "'\n";
+    program p{in, brief + gone + stays};
+    wire w = wire::to(p.port());
+    w.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    up.await_request();
+    in.write("rondo.toml", brief + stays);
+    p.process().signal(SIGHUP);
+    EXPECT_EQ(w.read_to_end(), "");
+    (void)p.process().read_until("cut off");
+    EXPECT_NE(p.process().said().find("server gone: the grace is over: 1 requests were cut off"),
+              std::string::npos);
+    p.process().signal(SIGTERM);
+    EXPECT_EQ(p.process().wait(), 0);
+}
+
 // A gateway that an operator has drained, and that has a request left.
 class drained_program {
   public:
