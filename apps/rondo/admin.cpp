@@ -196,11 +196,14 @@ task<void> admin::answer_command(http::exchange* x, std::string_view path) {
 
 // Ends when the client has gone or may not look any more, at the next event, or with the server.
 task<void> admin::stream(http::exchange* x) {
-    x->answer().add("content-type", "text/event-stream");
     if (x->head().method == method::head) {
+        x->answer().add("content-type", "text/event-stream");
         (void)co_await x->finish();
         co_return;
     }
+    auto const place = places_.try_acquire();
+    if (!place) co_return co_await send(x, 503, text_type, "Service Unavailable: too many watch\n");
+    x->answer().add("content-type", "text/event-stream");
     auto changes = monitor_.subscribe();
     std::string text = history_of(monitor_);
     for (;;) {

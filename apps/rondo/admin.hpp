@@ -13,10 +13,14 @@
 //                somebody else's DNS points here is refused, so no page in a browser can read this.
 //                So is a connection that is left of an address for others, which had a token.
 //                A stream of events ends when it could not be asked for any more.
+// Streams        at most most_watchers: a page that is left open takes a connection for as long,
+//                and commands and /healthz need some too.
 // Commands       need the field X-Rondo-Command, which no page of another origin can send.
 // Thread safety  every member may be called concurrently, but for the destructor.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <expected>
 #include <functional>
 #include <memory>
@@ -27,6 +31,7 @@
 #include "monitor.hpp"
 #include "rondo/exec/runtime.hpp"
 #include "rondo/http/exchange.hpp"
+#include "rondo/sync/semaphore.hpp"
 
 namespace rondo::gateway {
 
@@ -39,6 +44,9 @@ struct commands {
 
 class admin {
   public:
+    static constexpr std::size_t most_connections = 64;
+    static constexpr std::size_t most_watchers = most_connections / 2;
+
     admin(runtime& rt, monitor& of, std::function<bool()> draining) noexcept
         : rt_(rt), monitor_(of), draining_(std::move(draining)) {}
 
@@ -62,6 +70,7 @@ class admin {
     monitor& monitor_;
     std::function<bool()> draining_;
     commands commands_;
+    semaphore places_{most_watchers};
     mutable std::mutex lock_;  // of the next
     std::string token_;
 };

@@ -38,7 +38,6 @@ using boost::asio::ip::tcp;
 constexpr spdlog::level::level_enum log_levels[] = {spdlog::level::trace, spdlog::level::debug,
                                                     spdlog::level::info,  spdlog::level::warn,
                                                     spdlog::level::err,   spdlog::level::off};
-constexpr std::size_t most_operators = 64;
 // For names, and operators who reload: these wait for one another anyway.
 constexpr std::size_t blocking_threads = 4;
 // For who watches the end at the admin address.
@@ -327,7 +326,7 @@ void gateway::state::apply_admin(listeners at, http::open_doors doors, config co
     } else if (!admin_at.empty()) {
         if (!admin_server) {
             http::server_options o;
-            o.max_connections = most_operators;
+            o.max_connections = admin::most_connections;
             admin_server = std::make_unique<http::server>(
                 rt, std::move(o), [this](http::exchange* x) { return desk.answer(x); });
             (void)admin_server->start();

@@ -198,6 +198,35 @@ TEST_F(Admin, StreamsItsStatus) {
     EXPECT_TRUE(from_json(data.substr(0, data.size() - 2)).has_value()) << data;
 }
 
+// As many as there may be connections: pages that are left open must not keep operators out.
+TEST_F(Admin, HasRoomForOthersHoweverManyWatch) {
+    running r{config(), scratch.path()};
+    std::vector<wire> watching;
+    std::size_t refused = 0;
+    for (int i = 0; i < 64; ++i) {
+        wire w = wire::to(r.admin_port());
+        w.send("GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        std::string const head = w.read_head();
+        if (status_of(head) == "200") {
+            watching.push_back(std::move(w));
+        } else {
+            EXPECT_EQ(status_of(head), "503");
+            ++refused;
+        }
+    }
+    EXPECT_GE(watching.size(), 8U);
+    EXPECT_GT(refused, 0U);
+    EXPECT_EQ(body_of(r.ask_admin("/healthz")), "it runs\n");
+    // Who leaves makes room. Real time: that is seen when the next event cannot be sent.
+    watching.clear();
+    std::string head = "503";
+    while (status_of(head) != "200") {
+        wire w = wire::to(r.admin_port());
+        w.send("GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        head = w.read_head();
+    }
+}
+
 TEST_F(Admin, AnswersHeadOfItsStreamAtOnce) {
     running r{config(), scratch.path()};
     wire w = wire::to(r.admin_port());
