@@ -2,9 +2,15 @@
 
 #include <fmt/chrono.h>
 #include <fmt/core.h>
+#include <spdlog/sinks/base_sink.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <cstddef>
 #include <exception>
 #include <iterator>
+#include <mutex>
+#include <system_error>
 
 namespace rondo::gateway {
 
@@ -57,7 +63,54 @@ std::string_view name_of(http::refused why) noexcept {
     return "";
 }
 
+// By hand: what stdio could not write it forgets, without a word, and a line that it has begun is
+// continued by the next.
+class stdout_lines : public spdlog::sinks::base_sink<std::mutex> {
+  public:
+    explicit stdout_lines(std::shared_ptr<spdlog::logger> problems)
+        : problems_(std::move(problems)) {}
+
+  private:
+    void sink_it_(spdlog::details::log_msg const& m) override {
+        text_.clear();
+        if (in_a_line_) text_ += '\n';
+        text_.append(m.payload.data(), m.payload.size());
+        text_ += '\n';
+        int const error = write_all(text_);
+        if (error == 0) {
+            std::uint64_t const lost = std::exchange(lost_, 0);
+            if (lost != 0)
+                problems_->warn("the access log is written again: {} lines are lost", lost);
+        } else if (lost_++ == 0) {
+            problems_->error("the access log cannot be written: {}",
+                             std::generic_category().message(error));
+        }
+    }
+    void flush_() override {}
+
+    // Why not.
+    int write_all(std::string_view rest) {
+        while (!rest.empty()) {
+            ssize_t const n = ::write(STDOUT_FILENO, rest.data(), rest.size());
+            if (n < 0 && errno == EINTR) continue;
+            if (n < 0) return errno;
+            in_a_line_ = rest[static_cast<std::size_t>(n) - 1] != '\n';
+            rest.remove_prefix(static_cast<std::size_t>(n));
+        }
+        return 0;
+    }
+
+    std::shared_ptr<spdlog::logger> problems_;
+    std::string text_;
+    bool in_a_line_ = false;
+    std::uint64_t lost_ = 0;
+};
+
 }  // namespace
+
+std::shared_ptr<spdlog::sinks::sink> lines_on_stdout(std::shared_ptr<spdlog::logger> problems) {
+    return std::make_shared<stdout_lines>(std::move(problems));
+}
 
 access_line::~access_line() {
     try {

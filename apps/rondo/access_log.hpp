@@ -7,7 +7,7 @@
 // Bytes are those of the answer's body. Tenant and wait are there if the request had to take turns,
 // `refused` if it was turned away, with the reason. A request that could not be understood has a
 // line too, without method, target and id. What a client wrote is escaped: a line is a line,
-// whatever it sent.
+// whatever it sent; and also after one that a full disk took in part.
 #pragma once
 
 #include <spdlog/logger.h>
@@ -24,6 +24,11 @@
 #include "rondo/http/server.hpp"
 
 namespace rondo::gateway {
+
+// Writes to stdout, each line in one piece. One that cannot be written is lost, and `problems` is
+// told of the first and of how many there were: whoever looks for them has to know. One for all
+// loggers that write there.
+std::shared_ptr<spdlog::sinks::sink> lines_on_stdout(std::shared_ptr<spdlog::logger> problems);
 
 struct access_record {
     std::chrono::system_clock::time_point time;

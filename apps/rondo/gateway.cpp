@@ -9,8 +9,6 @@
 //       stop(), as the end of a client or server waits.
 #include "gateway.hpp"
 
-#include <spdlog/sinks/stdout_sinks.h>
-
 #include <algorithm>
 #include <atomic>
 #include <exception>
@@ -20,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "access_log.hpp"
 #include "front.hpp"
 #include "listening.hpp"
 #include "monitor.hpp"
@@ -143,6 +142,7 @@ struct gateway::state {
     state(config c, std::shared_ptr<spdlog::logger> l, name_service n)
         : settings(std::move(c)),
           log(std::move(l)),
+          access_lines(lines_on_stdout(log)),
           names(std::move(n)),
           watcher([this] { return read(); }),
           desk(rt, watcher, [this] { return draining.load(std::memory_order_relaxed); }) {}
@@ -171,6 +171,7 @@ struct gateway::state {
 
     config settings;
     std::shared_ptr<spdlog::logger> log;
+    std::shared_ptr<spdlog::sinks::sink> const access_lines;
     name_service const names;
     time_point const since = clock::now();
     std::atomic<bool> draining{false};
@@ -205,9 +206,7 @@ reception gateway::state::receive_by(config const& c) {
                                    : std::make_shared<http::admission>(*c.admission, rt.workers());
     }
     if (c.access != access_log::off) {
-        r.access = std::make_shared<spdlog::logger>(
-            "access", std::make_shared<spdlog::sinks::stdout_sink_mt>());
-        r.access->set_pattern("%v");
+        r.access = std::make_shared<spdlog::logger>("access", access_lines);
         r.json = c.access == access_log::json;
     }
     return r;
