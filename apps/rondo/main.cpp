@@ -162,10 +162,13 @@ int ask_to_reload(whom const& w) {
 int ask_to_drain(whom const& w) {
     auto const target = find(w);
     if (!target) return complain(target.error());
+    // Its successor, if a supervisor starts one at once, has not run for as long.
+    auto const before = ask(*target, "GET", "/status");
+    auto const running = before ? from_json(before->body) : std::nullopt;
+    double up = running ? running->uptime_s : 0;
     auto const begun = ask(*target, "POST", "/drain");
     if (!begun || begun->status >= 300) return print_reply(*target, begun);
     std::size_t last = 0;
-    double up_s = 0;
     std::printf("draining\n");
     std::fflush(stdout);
     for (;;) {
@@ -174,10 +177,11 @@ int ask_to_drain(whom const& w) {
         if (!said || said->status >= 300) return print_reply(*target, said);
         auto const now = from_json(said->body);
         if (!now) return complain(other_version);
-        // Another, which was started as soon as this one was gone. What is said may be a second
-        // old, but for the very first.
-        if (now->uptime_s + 1 < up_s) break;
-        up_s = now->uptime_s;
+        if (now->uptime_s + 1 < up) {  // two readings of one may differ a little
+            std::printf("stopped; another one runs there\n");
+            return EXIT_SUCCESS;
+        }
+        up = now->uptime_s;
         if (now->connections != last) std::printf("%zu connections left\n", now->connections);
         std::fflush(stdout);
         last = now->connections;
@@ -376,11 +380,11 @@ int main(int argc, char** argv) {
         std::printf("rondo %s\n", RONDO_VERSION);
         return EXIT_SUCCESS;
     }
+    operated.file = file;
     if (demo_command->parsed()) {
         (void)block_signals({SIGTERM, SIGINT});
         return run_demo(turns == "on", argv[0], make_log(log_level::warn));
     }
-    operated.file = file;
     if (reload_command->parsed()) return ask_to_reload(operated);
     if (top_command->parsed()) return show_top(operated, once);
     if (drain_command->parsed()) return ask_to_drain(operated);
