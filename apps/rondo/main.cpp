@@ -1,4 +1,5 @@
 // rondo: the gateway as a program. Flags, signals and logs meet here and nowhere else.
+#include <fcntl.h>
 #include <langinfo.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
@@ -58,6 +59,14 @@ std::shared_ptr<spdlog::logger> make_log(log_level least) {
                                                     spdlog::level::err,   spdlog::level::off};
     log->set_level(levels[static_cast<std::size_t>(least)]);
     return log;
+}
+
+// A standard stream that is not open would be the next file or socket, and what is written there
+// come to a client.
+void open_standard_streams() {
+    int fd = ::open("/dev/null", O_RDWR);
+    while (fd >= 0 && fd <= STDERR_FILENO) fd = ::open("/dev/null", O_RDWR);
+    if (fd >= 0) ::close(fd);
 }
 
 // Blocked in every thread from now on: signals are waited for, not handled.
@@ -332,6 +341,7 @@ int run(std::string const& file) {
 }  // namespace
 
 int main(int argc, char** argv) {
+    open_standard_streams();
     CLI::App app{"rondo: a gateway that takes turns"};
     app.require_subcommand(1);
     app.set_version_flag("--version", "rondo " RONDO_VERSION, "print the version");

@@ -1,0 +1,54 @@
+// The program as it is started: by shells and supervisors that leave it little, or nothing at all.
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <csignal>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "program.hpp"
+#include "running.hpp"
+
+namespace rondo::gateway {
+namespace {
+
+namespace fs = std::filesystem;
+using test::child_process;
+using test::scratch_directory;
+using test::scripted_server;
+using test::wire;
+
+// By a shell, after what is said there.
+std::vector<std::string> started_by(std::string const& shell, std::vector<std::string> arguments) {
+    std::vector<std::string> all{"sh", "-c", shell + "; exec \"$0\" \"$@\"", RONDO_PROGRAM};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    return all;
+}
+
+constexpr char const* serving =
+    "[admin]\nlisten = '127.0.0.1:0'\n[[server]]\nlisten = '127.0.0.1:0'\nserve = 'site'\n";
+
+// What is not open would be given to the next socket, and what is logged be written to a client.
+TEST(Program, WritesToNoConnectionIfItHasNoStandardStreams) {
+    scratch_directory in;
+    in.write("site/index.html", "x");
+    std::uint16_t const port = free_port();
+    auto const file =
+        in.write("rondo.toml", "[gateway]\naccess_log = 'json'\n[[server]]\nlisten = '127.0.0.1:" +
+                                   std::to_string(port) + "'\nserve = 'site'\n");
+    child_process p{started_by("exec <&- >&- 2>&-", {"run", "-c", file.string()})};
+    ASSERT_TRUE(eventually([&] { return test::listens(port); }));
+    fs::path const open = "/proc/" + std::to_string(p.pid()) + "/fd";
+    for (char const* const standard : {"0", "1", "2"}) {
+        EXPECT_EQ(fs::read_symlink(open / standard), "/dev/null") << standard;
+    }
+    p.signal(SIGTERM);
+    EXPECT_EQ(p.wait(), 0);
+}
+
+}  // namespace
+}  // namespace rondo::gateway
