@@ -4,6 +4,7 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -67,6 +68,15 @@ void open_standard_streams() {
     int fd = ::open("/dev/null", O_RDWR);
     while (fd >= 0 && fd <= STDERR_FILENO) fd = ::open("/dev/null", O_RDWR);
     if (fd >= 0) ::close(fd);
+}
+
+// As many as we may: a shell gives few, and idle clients would take them from backends and
+// operators.
+void allow_many_files() {
+    rlimit files{};
+    if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return;
+    files.rlim_cur = files.rlim_max;
+    ::setrlimit(RLIMIT_NOFILE, &files);
 }
 
 // Blocked in every thread from now on: signals are waited for, not handled.
@@ -342,6 +352,7 @@ int run(std::string const& file) {
 
 int main(int argc, char** argv) {
     open_standard_streams();
+    allow_many_files();
     CLI::App app{"rondo: a gateway that takes turns"};
     app.require_subcommand(1);
     app.set_version_flag("--version", "rondo " RONDO_VERSION, "print the version");

@@ -50,5 +50,31 @@ TEST(Program, WritesToNoConnectionIfItHasNoStandardStreams) {
     EXPECT_EQ(p.wait(), 0);
 }
 
+// Shells give a program few, which it may raise; idle clients would take them from everybody else.
+TEST(Program, OpensAsManyFilesAsItMay) {
+    scripted_server up{[](wire& w) {
+        while (!w.read_message().empty()) w.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    }};
+    scratch_directory in;
+    auto const file = in.write("rondo.toml", forwarding_to(up.address()));
+    child_process p{started_by("ulimit -S -n 40", {"run", "-c", file.string()})};
+    std::string const listens = "listens at 127.0.0.1:";
+    std::string said = p.read_until(listens);
+    std::size_t const at = said.find(listens);
+    ASSERT_NE(at, std::string::npos) << said;
+    while (said.find('\n', at) == std::string::npos) said = p.read_until("\n\n");
+    auto const port = static_cast<std::uint16_t>(std::stoi(said.substr(at + listens.size())));
+    rlimit given{};
+    ASSERT_EQ(::prlimit(p.pid(), RLIMIT_NOFILE, nullptr, &given), 0);
+    EXPECT_EQ(given.rlim_cur, given.rlim_max);
+    std::vector<wire> idle;
+    for (int i = 0; i < 60; ++i) idle.push_back(wire::to(port));
+    wire w = wire::to(port);
+    w.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    EXPECT_EQ(status_of(w.read_message()), "200");
+    p.signal(SIGTERM);
+    (void)p.wait();
+}
+
 }  // namespace
 }  // namespace rondo::gateway
