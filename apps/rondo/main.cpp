@@ -15,7 +15,9 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <expected>
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <mutex>
@@ -321,10 +323,7 @@ int run(std::string const& file) {
     };
     running.obey({.reload = load_again, .drain = [] { ::kill(::getpid(), drain_asked); }});
     auto const started = running.start();
-    if (!started) {
-        log->error("{}", started.error());
-        return exit_cannot_start;
-    }
+    if (!started) return complain(started.error());  // also if nothing is logged
 
     int signal = 0;
     for (sigwait(&signals, &signal); signal == SIGHUP; sigwait(&signals, &signal)) {
@@ -346,6 +345,15 @@ int run(std::string const& file) {
     if (cut != 0) log->warn("the grace is over: {} requests were cut off", cut);
     log->info("stopped");
     return EXIT_SUCCESS;
+}
+
+// What cannot be had here, such as a thread or a descriptor for it, is thrown.
+int or_say_why_not(std::function<int()> const& command) {
+    try {
+        return command();
+    } catch (std::exception const& e) {
+        return complain(e.what());
+    }
 }
 
 }  // namespace
@@ -402,12 +410,14 @@ int main(int argc, char** argv) {
         return EXIT_SUCCESS;
     }
     operated.file = file;
-    if (demo_command->parsed()) {
-        (void)block_signals({SIGTERM, SIGINT});
-        return run_demo(turns == "on", argv[0], make_log(log_level::warn));
-    }
-    if (reload_command->parsed()) return ask_to_reload(operated);
-    if (top_command->parsed()) return show_top(operated, once);
-    if (drain_command->parsed()) return ask_to_drain(operated);
-    return check_command->parsed() ? check(file) : run(file);
+    return or_say_why_not([&] {
+        if (demo_command->parsed()) {
+            (void)block_signals({SIGTERM, SIGINT});
+            return run_demo(turns == "on", argv[0], make_log(log_level::warn));
+        }
+        if (reload_command->parsed()) return ask_to_reload(operated);
+        if (top_command->parsed()) return show_top(operated, once);
+        if (drain_command->parsed()) return ask_to_drain(operated);
+        return check_command->parsed() ? check(file) : run(file);
+    });
 }

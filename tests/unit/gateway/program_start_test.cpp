@@ -50,6 +50,30 @@ TEST(Program, WritesToNoConnectionIfItHasNoStandardStreams) {
     EXPECT_EQ(p.wait(), 0);
 }
 
+TEST(Program, SaysWhyItCannotStartWithoutDescriptors) {
+    scratch_directory in;
+    in.write("site/index.html", "x");
+    std::string const file = in.write("rondo.toml", serving).string();
+    std::string const gone = test::free_address();
+    for (int left = 4; left < 12; ++left) {
+        std::string const limit = "ulimit -n " + std::to_string(left);
+        for (std::vector<std::string> const& command :
+             {std::vector<std::string>{"check", "-c", file},
+              {"reload", "-c", file, "--admin", gone}}) {
+            ended const e = run_to_end(started_by(limit, command));
+            EXPECT_LE(e.status, 2) << limit << ' ' << command[0] << ": " << e.said;
+        }
+        child_process run{started_by(limit, {"run", "-c", file})};
+        std::string const said = run.read_until("operators look at");
+        run.signal(SIGTERM);
+        int const status = run.wait();
+        if (said.find("operators look at") == std::string::npos) {
+            EXPECT_EQ(status, 1) << limit << ": " << said;
+            EXPECT_NE(said.find("Too many open files"), std::string::npos) << said;
+        }
+    }
+}
+
 // Shells give a program few, which it may raise; idle clients would take them from everybody else.
 TEST(Program, OpensAsManyFilesAsItMay) {
     scripted_server up{[](wire& w) {
@@ -74,6 +98,18 @@ TEST(Program, OpensAsManyFilesAsItMay) {
     EXPECT_EQ(status_of(w.read_message()), "200");
     p.signal(SIGTERM);
     (void)p.wait();
+}
+
+// What keeps it from starting is no message of a program that runs.
+TEST(Program, SaysWhyItCannotStartThoughNothingIsLogged) {
+    scripted_server const taken{[](wire&) {}};
+    scratch_directory in;
+    in.write("site/index.html", "x");
+    auto const file = in.write("rondo.toml", "[gateway]\nlog = 'off'\n[[server]]\nlisten = '" +
+                                                 taken.address() + "'\nserve = 'site'\n");
+    ended const e = rondo({"run", "-c", file.string()});
+    EXPECT_EQ(e.status, 1);
+    EXPECT_NE(e.said.find("cannot listen at " + taken.address()), std::string::npos) << e.said;
 }
 
 }  // namespace
