@@ -409,6 +409,11 @@ int main(int argc, char** argv) {
         std::printf("rondo %s\n", RONDO_VERSION);
         return EXIT_SUCCESS;
     }
+    auto const address = parse_address(operated.address);
+    if (!operated.address.empty() && !address) {
+        (void)complain(address.error().problem);
+        return exit_bad_config;
+    }
     operated.file = file;
     return or_say_why_not([&] {
         if (demo_command->parsed()) {

@@ -112,5 +112,11 @@ TEST(Program, SaysWhyItCannotStartThoughNothingIsLogged) {
     EXPECT_NE(e.said.find("cannot listen at " + taken.address()), std::string::npos) << e.said;
 }
 
+TEST(Program, EndsWithTwoForAnAddressThatIsNone) {
+    for (char const* const command : {"reload", "drain", "top"}) {
+        EXPECT_EQ(rondo({command, "--admin", "here"}).status, 2) << command;
+    }
+}
+
 }  // namespace
 }  // namespace rondo::gateway
