@@ -231,6 +231,7 @@ int run_demo(bool turns, std::string_view program, std::shared_ptr<spdlog::logge
     sigemptyset(&ends);
     sigaddset(&ends, SIGINT);
     sigaddset(&ends, SIGTERM);
+    sigaddset(&ends, SIGHUP);
     std::array<pollfd, 2> wait{pollfd{::signalfd(-1, &ends, SFD_CLOEXEC), POLLIN, 0},
                                pollfd{STDIN_FILENO, POLLIN, 0}};
     while (::poll(wait.data(), wait.size(), -1) >= 0 && wait[0].revents == 0) {

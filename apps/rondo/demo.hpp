@@ -11,8 +11,9 @@
 
 namespace rondo::gateway {
 
-// Until SIGINT or SIGTERM, which have to be blocked. An empty line on stdin switches turns off and
-// on. `program` is how this program was called, for the command to try next. What it exits with.
+// Until SIGINT, SIGTERM or SIGHUP, which have to be blocked. An empty line on stdin switches turns
+// off and on. `program` is how this program was called, for the command to try next. What it exits
+// with.
 int run_demo(bool turns, std::string_view program, std::shared_ptr<spdlog::logger> const& log);
 
 }  // namespace rondo::gateway

@@ -417,7 +417,7 @@ int main(int argc, char** argv) {
     operated.file = file;
     return or_say_why_not([&] {
         if (demo_command->parsed()) {
-            (void)block_signals({SIGTERM, SIGINT});
+            (void)block_signals({SIGTERM, SIGINT, SIGHUP});
             return run_demo(turns == "on", argv[0], make_log(log_level::warn));
         }
         if (reload_command->parsed()) return ask_to_reload(operated);

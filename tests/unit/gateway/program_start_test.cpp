@@ -118,5 +118,16 @@ TEST(Program, EndsWithTwoForAnAddressThatIsNone) {
     }
 }
 
+// As when its terminal is closed.
+TEST(Program, LeavesNoFilesOfADemoThatLosesItsTerminal) {
+    scratch_directory in;
+    child_process demo{{"env", "TMPDIR=" + in.path().string(), RONDO_PROGRAM, "demo"}};
+    (void)demo.read_until("turns are on");
+    EXPECT_FALSE(fs::is_empty(in.path()));
+    demo.signal(SIGHUP);
+    EXPECT_EQ(demo.wait(), 0) << demo.said();
+    EXPECT_TRUE(fs::is_empty(in.path()));
+}
+
 }  // namespace
 }  // namespace rondo::gateway
