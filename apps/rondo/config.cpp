@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstddef>
 #include <system_error>
+#include <utility>
 
 #include "config_admission.hpp"
 #include "config_reader.hpp"
@@ -327,26 +329,25 @@ admin_config read_admin(config_reader& r, toml::node const& n) {
     return a;
 }
 
-// Two servers cannot listen at one place. (Nor can two addresses of one, but for port 0.)
-void check_listeners(config_reader& r, toml::array const& tables, config const& c) {
-    std::vector<address> taken;
-    if (c.admin) taken = c.admin->listen;
-    for (std::size_t i = 0; i < c.servers.size(); ++i) {
-        for (address const& a : c.servers[i].listen) {
-            if (a.port != 0 && std::ranges::find(taken, a) != taken.end()) {
-                toml::node const& server = *tables.get(i);
-                toml::node const* const listen = server.as_table()->get("listen");
-                r.report(*listen,
-                         fmt::format("'{}' is taken by {}", to_string(a),
-                                     c.admin && std::ranges::find(c.admin->listen, a) !=
-                                                    c.admin->listen.end()
-                                         ? "[admin]"
-                                         : "a server above"),
+// No two can listen at one address, unless its port is any.
+void check_listeners(config_reader& r, config const& c) {
+    std::vector<std::pair<address, std::string_view>> taken;
+    auto const take = [&](std::vector<address> const& all, std::string_view by) {
+        auto const others = static_cast<std::ptrdiff_t>(taken.size());
+        for (address const& a : all) {
+            auto const first = std::ranges::find(taken, a, &decltype(taken)::value_type::first);
+            if (first != taken.end() && a.port != 0) {
+                bool const own = first - taken.begin() >= others;
+                r.report(a.at,
+                         own ? fmt::format("'{}' is here twice", to_string(a))
+                             : fmt::format("'{}' is taken by {}", to_string(a), first->second),
                          "two cannot listen at one address");
             }
-            taken.push_back(a);
+            taken.emplace_back(a, by);
         }
-    }
+    };
+    if (c.admin) take(c.admin->listen, "[admin]");
+    for (server_config const& s : c.servers) take(s.listen, "a server above");
 }
 
 // Logs and metrics tell servers apart by their names.
@@ -372,7 +373,7 @@ void read_servers(config_reader& r, toml::node const& n, config& c) {
         return;
     }
     for (toml::node const& server : *list) c.servers.push_back(read_server(r, *server.as_table()));
-    check_listeners(r, *list, c);
+    check_listeners(r, c);
     check_names(r, *list, c);
 }
 
