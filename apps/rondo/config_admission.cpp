@@ -80,6 +80,13 @@ void read_deadline(config_reader& r, toml::node const& n, admission_settings& s)
     if (s.deadline_default != clock::duration::max() && s.deadline_default > s.deadline_max) {
         r.report(*t->get("default"), "'default' is more than 'max'", "make it less");
     }
+    for (auto const& [limit, key] :
+         {std::pair{s.deadline_max, "max"}, std::pair{s.deadline_default, "default"}}) {
+        if (limit == clock::duration::max() || s.deadline_reserve < limit) continue;
+        r.report(*t->get("reserve"), fmt::format("'reserve' is not less than '{}'", key),
+                 "a request that has to wait would be refused at once");
+        break;
+    }
 }
 
 void read_limits(config_reader& r, toml::table const& t, admission_settings& s) {

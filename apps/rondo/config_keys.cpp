@@ -39,7 +39,7 @@ constexpr auto table = std::to_array<key_info>({
     {"[admission.deadline]", "max", "duration", "no limit", "the most that a request may ask for"},
     {"[admission.deadline]", "reserve", "duration", "none",
      "the usual time of an answer: a request still queued this long before its deadline is "
-     "refused"},
+     "refused; less than `default` and `max`"},
 
     {"[tenants]", "key", "list of sources", "[\"address\"]",
      "where the tenant's name comes from: the first of these sources that a request has"},
