@@ -9,6 +9,8 @@
 #include <charconv>
 #include <optional>
 
+#include "rondo/http/message.hpp"
+
 namespace rondo::gateway {
 
 namespace {
@@ -62,7 +64,7 @@ std::string to_string(address const& a) {
 }
 
 bool is_of_this_machine(address const& a) {
-    if (a.host == "localhost") return true;
+    if (http::same_token(a.host, "localhost")) return true;  // as browsers and people write it
     in6_addr six{};
     if (inet_pton(AF_INET6, a.host.c_str(), &six) == 1) return IN6_IS_ADDR_LOOPBACK(&six);
     in_addr four{};

@@ -59,6 +59,15 @@ TEST(Address, ThatIsNoneIsRefused) {
     }
 }
 
+TEST(Address, OfThisMachineIsInAnyCase) {
+    for (char const* const here : {"localhost", "LocalHost", "127.0.0.1", "127.1.2.3", "::1"}) {
+        EXPECT_TRUE(is_of_this_machine({.host = here})) << here;
+    }
+    for (char const* const elsewhere : {"localhost.example", "128.0.0.1", "::", "", "::2"}) {
+        EXPECT_FALSE(is_of_this_machine({.host = elsewhere})) << elsewhere;
+    }
+}
+
 TEST(Address, AdviceIsAnAddress) {
     EXPECT_EQ(parse_address("8080").error().advice, "write '127.0.0.1:8080'");
     EXPECT_EQ(parse_address("localhost").error().advice, "write 'localhost:8080'");
