@@ -206,17 +206,24 @@ function take(s) {
   give_shades();
 }
 
-const events = new EventSource('events');
-events.addEventListener('history', (e) => {
-  history = JSON.parse(e.data).slice(-remembered);
-  give_shades();
-  if (history.length > 0) show(history[history.length - 1]);
-});
-events.addEventListener('status', (e) => {
-  take(JSON.parse(e.data));
-  show(history[history.length - 1]);
-});
-events.onerror = () => {
-  say('state', 'no answer');
-  at('state').dataset.state = 'lost';
-};
+// A browser asks again by itself if it gets no answer, but not after one that says no, as when too
+// many watch or what is in between has nobody to ask.
+const pause = 5000;
+function watch() {
+  const events = new EventSource('events');
+  events.addEventListener('history', (e) => {
+    history = JSON.parse(e.data).slice(-remembered);
+    give_shades();
+    if (history.length > 0) show(history[history.length - 1]);
+  });
+  events.addEventListener('status', (e) => {
+    take(JSON.parse(e.data));
+    show(history[history.length - 1]);
+  });
+  events.onerror = () => {
+    say('state', 'no answer');
+    at('state').dataset.state = 'lost';
+    if (events.readyState === EventSource.CLOSED) setTimeout(watch, pause);
+  };
+}
+watch();

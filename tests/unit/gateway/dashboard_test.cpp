@@ -17,6 +17,7 @@
 #include "rondo/http/server.hpp"
 #include "rondo/monitor.hpp"
 #include "support/chromium.hpp"
+#include "support/wire.hpp"
 
 namespace rondo::gateway {
 namespace {
@@ -178,6 +179,21 @@ TEST_F(Dashboard, ShowsWhatChangesAsTextInLightAndDarkAndOnAPhone) {
         "for (let i = 0; i < remembered; ++i) take({tenants: [{name: 'h'}]});"
         "`${full} ${shade('h')} ${slots.size}`";
     EXPECT_EQ(browser.evaluate("history = []; slots.clear(); " + later).as_string(), "rest s0 1");
+}
+
+// A browser asks again by itself only if it gets no answer; one that says no is the end for it.
+TEST_F(Dashboard, AsksAgainWhenThereIsNoRoomForIt) {
+    std::vector<test::wire> watching;
+    for (std::size_t i = 0; i < admin::most_watchers; ++i) {
+        watching.push_back(test::wire::to(server.addresses().at(0).port()));
+        watching.back().send("GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        EXPECT_NE(watching.back().read_head().find(" 200 "), std::string::npos);
+    }
+    test::chromium browser{RONDO_CHROMIUM};
+    browser.open(url);
+    ASSERT_TRUE(browser.becomes(text_of("state") + " === 'no answer'"));
+    watching.clear();
+    EXPECT_TRUE(browser.becomes(text_of("state") + " === 'running'"));
 }
 
 }  // namespace
