@@ -401,6 +401,7 @@ bool gateway::state::follow_names() {
     bool changed = false;
     for (auto const& routes : current_routes()) {
         for (address const& name : routes->names()) {
+            if (draining) return false;  // the end waits for us, and for no further answer
             endpoint const had = routes->address_of(name).value();
             auto found = ask(name);
             if (!found || found->empty()) found = tcp_addresses{had};

@@ -264,6 +264,37 @@ TEST(Names, HoldNobodyUpWhileTheyAreLookedUp) {
     EXPECT_EQ(body_of(r.ask("/")), "one");
 }
 
+// Each name that nobody knows may take half a minute.
+TEST(Names, AreNotLookedUpAnyMoreOnceTheGatewayEnds) {
+    named_backend one{"one"};
+    std::atomic<bool> slow{false};
+    std::atomic<int> times{0};
+    semaphore asked{0};
+    semaphore answer{0};
+    resolver const ask = [&](address const& a) -> std::expected<tcp_addresses, std::string> {
+        if (!is_a_name(a)) return ask_the_system(a);
+        if (slow) {
+            ++times;
+            asked.add_permits(1);
+            if (auto told = answer.blocking_acquire()) told->forget();
+        }
+        return tcp_addresses{one.at()};
+    };
+    running r{"[[server]]\nlisten = '127.0.0.1:0'\nforward = ['first.test:80', 'second.test:80']\n",
+              ".",
+              {ask, by_hand}};
+    std::uint16_t const port = r.port();
+    slow = true;
+    std::thread looking{[&] { EXPECT_FALSE(r.get().follow_names()); }};
+    if (auto told = asked.blocking_acquire()) told->forget();
+    std::thread ending{[&] { EXPECT_EQ(r.stop(), 0U); }};
+    while (test::listens(port)) std::this_thread::yield();  // it has begun to end
+    answer.add_permits(2);
+    looking.join();
+    ending.join();
+    EXPECT_EQ(times, 1);
+}
+
 // A reload that has begun is waited for: the grace is that of the configuration that it brings.
 TEST(Names, OfANewConfigurationAreWaitedForByTheEnd) {
     held_upstream up;
