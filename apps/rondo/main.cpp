@@ -10,6 +10,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <clocale>
 #include <csignal>
@@ -22,9 +23,11 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <semaphore>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "admin_client.hpp"
@@ -117,6 +120,37 @@ std::expected<std::uint64_t, std::string> reload(gateway& running, std::string c
     log.error("the configuration stays as it was");
     return std::unexpected{lines(wrong, file)};
 }
+
+// Does what it is told to in a thread of its own, so that who hears the signals hears the next one
+// meanwhile. Told again before it has ended, it does it once more.
+class on_demand {
+  public:
+    explicit on_demand(std::function<void()> what) : what_(std::move(what)) {}
+    on_demand(on_demand const&) = delete;
+    on_demand& operator=(on_demand const&) = delete;
+    ~on_demand() {
+        over_ = true;
+        asked_.release();
+        thread_.join();
+    }
+    void ask() { asked_.release(); }
+
+  private:
+    void run() {
+        for (;;) {
+            asked_.acquire();
+            while (asked_.try_acquire()) {  // all that came by now are one
+            }
+            if (over_) return;
+            what_();
+        }
+    }
+
+    std::function<void()> what_;
+    std::counting_semaphore<> asked_{0};
+    std::atomic<bool> over_{false};
+    std::thread thread_{[this] { run(); }};
+};
 
 // --- commands to a gateway that runs -----------------------------------------------------------
 
@@ -325,10 +359,11 @@ int run(std::string const& file) {
     auto const started = running.start();
     if (!started) return complain(started.error());  // also if nothing is logged
 
+    on_demand loader{[&] { (void)load_again(); }};
     int signal = 0;
     for (sigwait(&signals, &signal); signal == SIGHUP; sigwait(&signals, &signal)) {
         log->info("{}: loading {}", strsignal(signal), file);
-        (void)load_again();
+        loader.ask();
     }
     log->info("{}: stopping; a second signal exits at once",
               signal == drain_asked ? "asked to drain" : strsignal(signal));

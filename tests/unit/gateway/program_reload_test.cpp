@@ -1,11 +1,13 @@
 // The program as it is run: configurations that are loaded while it runs, and its end as an
 // operator asks for it.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <array>
 #include <atomic>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <thread>
 #include <utility>
@@ -231,6 +233,31 @@ TEST(Program, RefusesAtOnceToLoadAConfigurationWhileItEnds) {
     up.let_go(1);
     EXPECT_TRUE(w.read_message().ends_with("ok"));
     EXPECT_EQ(p.process().wait(), 0) << p.process().said();
+}
+
+// As while names are looked up, or a file system does not answer: a FIFO that nobody writes.
+TEST(Program, HearsThatItIsToEndWhileItLoadsAConfiguration) {
+    for (bool const twice : {false, true}) {
+        scratch_directory in;
+        held_upstream up;
+        program p{in, "[admin]\nlisten = '127.0.0.1:0'\n" + forwarding_to(up.address())};
+        std::string const at = p.admin();
+        wire held = wire::to(p.port());
+        held.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+        up.await_request();
+        std::filesystem::path const file = in.path() / "rondo.toml";
+        std::filesystem::remove(file);
+        ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0);
+        p.process().signal(SIGHUP);
+        (void)p.process().read_until("loading");
+        p.process().signal(SIGTERM);
+        bool const ends = eventually([&] { return curl({at + "/readyz"}).said == "it ends\n"; });
+        EXPECT_TRUE(ends);
+        if (twice) p.process().signal(SIGTERM);
+        up.let_go(1);
+        if (!twice) std::ofstream{file} << "nothing";
+        EXPECT_EQ(ends ? p.process().wait() : -1, twice ? 128 + SIGTERM : 0);
+    }
 }
 
 // Nobody else would know that their answers are lost.
