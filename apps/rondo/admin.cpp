@@ -164,10 +164,7 @@ task<void> admin::answer_reading(http::exchange* x, std::string_view path) {
     }
     if (path == "/events") co_return co_await stream(x);
     if (path == "/status") {
-        auto const past = monitor_.past();
-        if (!past.empty()) co_return co_await send(x, 200, "application/json", *past.back());
-        auto const now = co_await monitor_.read();
-        std::string body = to_json(compare(*now, nullptr));
+        std::string body = co_await monitor_.look();
         co_return co_await send(x, 200, "application/json", std::move(body));
     }
     co_await send(x, 404, text_type, "Not Found\n");

@@ -31,13 +31,16 @@ class monitor {
     task<void> run();
 
     task<std::unique_ptr<readings>> read() const { return source_(); }
+    // How it is just now, as those are told who watch.
+    task<std::string> look() const;
     watch::receiver<text> subscribe() const noexcept { return latest_.subscribe(); }
     // The oldest first; the last one is the latest.
     std::deque<text> past() const;
 
   private:
     source source_;
-    mutable std::mutex lock_;
+    mutable std::mutex lock_;                             // of the next two
+    std::deque<std::shared_ptr<readings const>> before_;  // written by run() alone
     std::deque<text> past_;
     watch::sender<text> latest_;
 };

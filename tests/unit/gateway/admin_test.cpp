@@ -185,6 +185,20 @@ TEST_F(Admin, ShowsItsStatusAsJson) {
     EXPECT_FALSE(from_json("nonsense").has_value());
 }
 
+// Whoever has had a configuration loaded may look at once whether it is.
+TEST_F(Admin, ShowsTheStatusOfNow) {
+    running r{config(), scratch.path()};
+    wire w = wire::to(r.admin_port());
+    w.send("GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    (void)w.read_until("event: status");  // some are remembered
+    for (std::uint64_t version = 2; version < 6; ++version) {
+        ASSERT_EQ(r.reload(config(), scratch.path()), version);
+        auto const s = from_json(body_of(r.ask_admin("/status")));
+        ASSERT_TRUE(s.has_value());
+        EXPECT_EQ(s->config_version, version);
+    }
+}
+
 TEST_F(Admin, StreamsItsStatus) {
     running r{config(), scratch.path()};
     wire w = wire::to(r.admin_port());
