@@ -84,6 +84,7 @@ void thread_pool::join() noexcept {
 }
 
 void thread_pool::begin_stop(waker told) noexcept {
+    RONDO_ASSERT(crew_.here() == nullptr, "a pool is not ended by one of its own jobs");
     std::lock_guard const guard{ending_};
     told_ = told;
     crew_.drop_waiting();

@@ -69,6 +69,16 @@ TEST_F(RuntimeLentAtItsEnd, ABlockingFunctionMayBlockOnTasks) {
     EXPECT_EQ(got, 3 * 42);
 }
 
+TEST(RuntimeLentDeathTest, ABlockingFunctionDoesNotEndItsRuntime) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    auto ends_itself = [] {
+        auto rt = std::make_unique<runtime>(runtime::options{.workers = 0});
+        runtime* const r = rt.get();
+        (void)r->spawn_blocking([&rt] { rt.reset(); }).blocking_get();
+    };
+    EXPECT_DEATH(ends_itself(), "a pool is not ended by one of its own jobs");
+}
+
 // The task that is waited for waits for a thread that blocks on another one.
 TEST(RuntimeLent, AShutdownLetsOneThroughThatBlocksOnATask) {
     runtime rt{{.workers = 0}};
