@@ -90,7 +90,7 @@ TEST_F(UseTaskStop, ReachesAnOperationThroughAnAdapter) {
     handle.request_stop();
     run_both();
     EXPECT_TRUE(d.told_to_cancel());
-    EXPECT_EQ(handle.blocking_join(), error_code{net::error::operation_aborted});
+    EXPECT_EQ(handle.blocking_join(), std::unexpected{wait_error::stopped});
 }
 
 TEST_F(UseTaskStop, ACompletionBeatsIt) {

@@ -28,6 +28,30 @@ struct together<> {
     using type = void;
 };
 
+// Whether that says that the operation was cancelled.
+template <class T>
+bool says_aborted(T const&) noexcept {
+    return false;
+}
+inline bool says_aborted(boost::system::error_code const& e) noexcept {
+    return e == boost::asio::error::operation_aborted;
+}
+inline bool says_aborted(std::exception_ptr const& e) noexcept {
+    if (!e) return false;
+    try {
+        std::rethrow_exception(e);
+    } catch (boost::system::system_error const& failure) {
+        return says_aborted(failure.code());
+    } catch (...) {
+        return false;
+    }
+}
+// What as_tuple makes of it.
+template <class T, class... Ts>
+bool says_aborted(std::tuple<T, Ts...> const& all) noexcept {
+    return says_aborted(std::get<0>(all));
+}
+
 // Args are what the handler is called with, decayed.
 template <class... Args>
 class io_outcome {
@@ -65,13 +89,8 @@ class io_outcome {
     // Its handler was called with operation_aborted, or never.
     bool aborted() const noexcept {
         if (ended_.index() == 0) return true;
-        if constexpr (has_error) {
-            return ended_.index() == 1 && first() == boost::asio::error::operation_aborted;
-        } else if constexpr (has_exception) {
-            return ended_.index() == 1 && says_aborted(first());
-        } else {
-            return false;
-        }
+        if constexpr (sizeof...(Args) != 0) return ended_.index() == 1 && says_aborted(first());
+        return false;
     }
 
     // `instead` takes the place of operation_aborted.
@@ -91,17 +110,6 @@ class io_outcome {
 
   private:
     auto const& first() const noexcept { return std::get<0>(*std::get_if<1>(&ended_)); }
-
-    static bool says_aborted(std::exception_ptr const& e) noexcept {
-        if (!e) return false;
-        try {
-            std::rethrow_exception(e);
-        } catch (boost::system::system_error const& failure) {
-            return failure.code() == boost::asio::error::operation_aborted;
-        } catch (...) {
-            return false;
-        }
-    }
 
     template <std::size_t... Is>
     result values(std::index_sequence<Is...>) {
