@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <coroutine>
 #include <cstddef>
@@ -275,8 +276,10 @@ TEST_F(GateTest, WhoHasLeftTheLineIsCountedThen) {
     auto waits = [](door* from, stop_token s) -> task<void> {
         (void)co_await from->acquire(1, 1, s);
     };
-    for (std::uint64_t left = 1; left <= 3; ++left) {
-        stop_source asked;
+    std::array<stop_source, 3> sources;
+    std::uint64_t left = 0;
+    for (stop_source& asked : sources) {
+        ++left;
         spawn(loop, waits(&g, asked.token())).detach();
         loop.run_ready();
         EXPECT_EQ(g.stats().queued, 1U);
