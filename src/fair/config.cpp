@@ -32,6 +32,7 @@ std::optional<config_error> validate(entitlement const& e) noexcept {
 
 std::optional<config_error> validate(terms const& t) noexcept {
     if (t.cost == 0 || t.cost > max_cost) return config_error{"cost", "is from 1 to 2^32 - 1"};
+    if (t.priority > priority::low) return config_error{"priority", "is high, normal or low"};
     return std::nullopt;
 }
 

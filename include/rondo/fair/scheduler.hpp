@@ -26,8 +26,8 @@
 // Cancellation   a dequeue that is stopped loses no task; a stopped enqueue gives it back.
 // Resumption     on the waiter's executor.
 // Exceptions     the constructor, enqueue forms and set_weight throw std::invalid_argument that
-//                names the field when a value cannot be (config, cost, weight): there is no use in
-//                going on with it, and the value usually comes from a file or a programmer.
+//                names the field when a value cannot be (config, cost, priority, weight): there is
+//                no use in going on with it, and it usually comes from a file or a programmer.
 //                validate() answers without throwing. std::bad_alloc; what entitlement_of throws.
 //                The task is lost then with the exception. Payloads and keys must move without
 //                throwing; the observer must not throw.

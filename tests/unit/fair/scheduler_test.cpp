@@ -564,11 +564,14 @@ TEST(FairConfig, AnErrorNamesTheField) {
     EXPECT_EQ(refusal(c), "rondo::fair: when_full is evict_longest for all tenants or for none");
 }
 
-TEST(FairConfig, CostAndWeightZeroAreRefusedByName) {
+TEST(FairConfig, ACostAPriorityAndAWeightThatCannotBeAreRefusedByName) {
     numbers s;
     EXPECT_THROW((void)s.enqueue("a", 1, {.cost = 0}), std::invalid_argument);
     EXPECT_THROW((void)s.enqueue("a", 1, {.cost = max_cost + 1}), std::invalid_argument);
+    EXPECT_THROW((void)s.enqueue("a", 1, {.priority = priority{3}}), std::invalid_argument);
     EXPECT_THROW(s.set_weight("a", 0), std::invalid_argument);
+    EXPECT_EQ(validate(terms{.priority = priority{3}}),
+              (config_error{"priority", "is high, normal or low"}));
     EXPECT_EQ(validate(terms{.cost = 0}), (config_error{"cost", "is from 1 to 2^32 - 1"}));
     EXPECT_EQ(validate(terms{}), std::nullopt);
     EXPECT_EQ(s.stats().queued, 0U);

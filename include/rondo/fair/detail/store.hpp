@@ -43,7 +43,7 @@ class store final : public engine {
     ~store() { close(closing::immediate); }
 
     static std::unique_ptr<node> make(Key&& key, T&& payload, terms const& t) {
-        if (t.cost == 0 || t.cost > max_cost) [[unlikely]]
+        if (t.cost == 0 || t.cost > max_cost || t.priority > priority::low) [[unlikely]]
             require(validate(t));
         return std::make_unique<node>(std::move(key), std::move(payload), t);
     }
