@@ -88,8 +88,8 @@ task<std::expected<answer, ask_error>> peer::ask(address to, std::uint8_t type,
         encode({type, self_, to.id, id, known, std::move(body)}, secret_);
     question q{*this, id.sequence};
     q.of = to.id;
-    for (clock::duration pause = options_.first_repeat;;
-         pause = std::min(pause * 2, options_.longest_repeat)) {
+    for (clock::duration pause = options_.first_repeat;; pause *= 2) {
+        pause = std::min(pause, options_.longest_repeat);
         if (closed_) co_return std::unexpected{ask_error::closed};
         socket_->send_to(to.at, bytes);
         time_point const again = later(env.timers().now(), with_jitter(pause));

@@ -306,4 +306,27 @@ TEST(Peer, AnAskEndsWithItsTimeOrTheSocket) {
     EXPECT_EQ(errors, (std::vector<ask_error>{ask_error::timed_out, ask_error::closed}));
 }
 
+TEST(Peer, TheLimitOfRepetitionsHoldsFromTheFirstOneOn) {
+    sim::world world{{.seed = 1}};
+    sim::network net{world, {.loss = 1}};
+    struct programs {
+        static task<answer> nothing(message) { co_return answer{}; }
+        static task<void> ask(sim::node* self, peer_counts* counts) {
+            peer_options const o{.first_repeat = 1h, .longest_repeat = 1s};
+            peer me{self->bind(client_at).value(), secret{}, {2, 1}, nothing, o};
+            address const nobody{server_at, 1};
+            std::vector<std::byte> const empty;
+            auto const a = co_await me.ask(nobody, 1, empty, 10s);
+            EXPECT_EQ(a.error(), ask_error::timed_out);
+            *counts = me.counts();
+        }
+    };
+    peer_counts counts;
+    sim::node n{world, net, 2, [&counts](sim::node* self) { return programs::ask(self, &counts); }};
+    n.start();
+    EXPECT_EQ(world.run(), sim::outcome::finished);
+    EXPECT_GE(counts.sent_again, 7U);  // with jitter
+    EXPECT_LE(counts.sent_again, 13U);
+}
+
 }  // namespace
