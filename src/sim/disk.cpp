@@ -16,6 +16,9 @@ struct disk::content {
     std::set<std::size_t> dirty;     // sectors written since the last sync
     std::set<std::size_t> doubtful;  // covered by a sync that failed, and not written since
     bool resized = false;            // since the last sync, which may have failed
+    std::size_t shortest = uncut;    // that it was cut to since the last sync that did not fail
+
+    static constexpr std::size_t uncut = std::numeric_limits<std::size_t>::max();
 };
 
 disk::disk(random_source random, disk_options chosen, std::function<void()> failed)
@@ -47,6 +50,7 @@ std::expected<void, disk_error> disk::remove(std::string const& name) {
     bool const last = fails_now();
     names_.erase(name);
     doubtful_names_.erase(name);
+    if (durable_names_.contains(name)) removed_.insert(name);
     if (!last) return {};
     cut_power();
     return std::unexpected{disk_error::off};
@@ -85,6 +89,7 @@ std::set<std::string> disk::changed_names() const {
 
 void disk::cover_name(std::string const& name) {
     if (doubtful_names_.contains(name)) return;
+    removed_.erase(name);
     auto const now = names_.find(name);
     if (now != names_.end()) {
         durable_names_[name] = now->second;
@@ -133,6 +138,7 @@ std::expected<void, disk_error> disk::file::truncate(std::uint64_t length) const
     if (dead()) return std::unexpected{disk_error::off};
     std::uint64_t const old = content_->seen.size();
     content_->seen.resize(length);
+    content_->shortest = std::min<std::uint64_t>(content_->shortest, length);
     if (length != old) content_->resized = true;
     std::size_t const sector = disk_->options_.sector;
     for (std::size_t s = std::min(length, old) / sector; s * sector < std::max(length, old); ++s) {
@@ -182,6 +188,8 @@ bool disk::sync_fails() noexcept {
 void disk::cover(content& c) {
     if (c.resized) c.durable.resize(c.seen.size());
     c.resized = false;
+    // Also if a sync failed after the cut: what is covered now is beyond it, and stays.
+    c.shortest = content::uncut;
     for (std::size_t const s : c.dirty) {
         std::size_t const begin = s * options_.sector;
         if (begin >= c.seen.size()) continue;
@@ -219,6 +227,8 @@ void disk::power_off() {
 void disk::settle_names() {
     for (std::string const& name : changed_names()) {
         bool const undone = random_.chance(0.5);
+        bool const made_anew = !undone && removed_.contains(name) && names_.contains(name);
+        if (made_anew && random_.chance(0.5)) names_.erase(name);  // only removed
         if (!undone) continue;
         auto const before = durable_names_.find(name);
         if (before == durable_names_.end()) {
@@ -230,11 +240,14 @@ void disk::settle_names() {
     }
     durable_names_ = names_;
     doubtful_names_.clear();
+    removed_.clear();
 }
 
 void disk::settle(content& c) {
-    std::size_t const before = c.durable.size();
     std::size_t const now = c.seen.size();
+    bool const grew = c.shortest < std::min(c.durable.size(), now);
+    if (grew && random_.chance(0.5)) c.durable.resize(c.shortest);  // the cut was kept
+    std::size_t const before = c.durable.size();
     std::size_t length = random_.chance(0.5) ? before : now;
     // Growing is writing, block by block; to be cut short is one change.
     if (now > before && random_.chance(0.3)) length = before + random_.below(now - before + 1);
@@ -249,6 +262,7 @@ void disk::settle(content& c) {
     c.dirty.clear();
     c.doubtful.clear();
     c.resized = false;
+    c.shortest = content::uncut;
     c.seen = result;
     c.durable = std::move(result);
 }

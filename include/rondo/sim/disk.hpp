@@ -7,7 +7,9 @@
 //                old. A file that grew has its old length, its new one or one in between; sectors
 //                of it that were not kept hold zeros or garbage. One that was cut short has its old
 //                length or its new one. A file that was made is there or not, one that was removed
-//                is gone or back.
+//                is gone or back. Of two changes that follow each other the first one may be all
+//                that is kept: a file that was cut short and then grew may be as after the cut, one
+//                that was removed and made anew may be gone.
 // Sync           of a file covers its bytes, its length and its name; sync_directory() the names of
 //                all files. One that fails says so, and what it should have covered is in doubt for
 //                good: a later sync that succeeds does not cover it (as on Linux, where the page
@@ -131,6 +133,7 @@ class disk {
     directory names_;
     directory durable_names_;
     std::set<std::string> doubtful_names_;  // left by a sync that failed, and not changed since
+    std::set<std::string> removed_;         // durable names that were, and that may be there anew
     disk_counts counts_;
 };
 

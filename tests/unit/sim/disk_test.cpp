@@ -145,6 +145,95 @@ TEST(Disk, AFileThatWasCutShortIsThatOrAsItWas) {
     EXPECT_EQ(seen, (std::set<std::string>{"aa", "aaaaaaaa"}));
 }
 
+// What a program risks that empties its file and writes it anew, without a copy.
+TEST(Disk, AFileThatWasCutShortAndGrewMayHaveBeenCutOnly) {
+    std::set<std::string> seen;
+    for (std::uint64_t const seed : sim::seeds(300)) {
+        machine m{seed, {.sector = 4, .tearing = 0}};
+        disk::file const f = m.file();
+        ASSERT_TRUE(f.write(0, bytes("aaaaaaaa")));
+        ASSERT_TRUE(f.sync());
+        ASSERT_TRUE(f.truncate(0));
+        ASSERT_TRUE(f.write(0, bytes("bbbbbbbb")));
+        m.lose_power();
+        seen.insert(all_of(m.d, "f"));
+    }
+    EXPECT_TRUE(seen.contains("")) << "cut, not written";
+    EXPECT_TRUE(seen.contains("bbbb")) << "cut, and written in part";
+    EXPECT_TRUE(seen.contains(std::string(8, '\0'))) << "its length came before its bytes";
+    EXPECT_TRUE(seen.contains("aaaaaaaa")) << "not cut";
+    EXPECT_TRUE(seen.contains("bbbbbbbb"));
+}
+
+TEST(Disk, ACutThatWasSyncedIsNotDoneAgain) {
+    for (std::uint64_t const seed : sim::seeds(100)) {
+        machine m{seed};
+        disk::file const f = m.file();
+        ASSERT_TRUE(f.write(0, bytes("aaaaaaaa")));
+        ASSERT_TRUE(f.truncate(0));
+        ASSERT_TRUE(f.write(0, bytes("bbbb")));
+        ASSERT_TRUE(f.sync());
+        ASSERT_TRUE(f.write(4, bytes("cccc")));
+        m.lose_power();
+        EXPECT_EQ(all_of(m.d, "f").substr(0, 4), "bbbb");
+    }
+}
+
+// Cut, and a sync that failed: what was written and synced after that stays all the same.
+TEST(Disk, ACutInDoubtTakesNothingAwayThatWasSyncedLater) {
+    for (std::uint64_t const seed : sim::seeds(100)) {
+        machine m{seed};
+        disk::file const f = m.file();
+        ASSERT_TRUE(f.write(0, bytes("aaaaaaaa")));
+        ASSERT_TRUE(f.sync());
+        ASSERT_TRUE(f.truncate(0));
+        m.d.set_sync_failure(1);
+        EXPECT_EQ(f.sync().error(), disk_error::sync_failed);
+        m.d.set_sync_failure(0);
+        ASSERT_TRUE(f.write(0, bytes("bbbbbbbb")));
+        ASSERT_TRUE(f.sync());
+        ASSERT_TRUE(f.write(0, bytes("cccc")));
+        m.lose_power();
+        EXPECT_EQ(all_of(m.d, "f").substr(4), "bbbb");
+    }
+}
+
+// What a program risks that removes its file and makes it anew.
+TEST(Disk, AFileThatWasRemovedAndMadeAnewMayBeGone) {
+    std::set<std::string> seen;
+    bool gone = false;
+    for (std::uint64_t const seed : sim::seeds(100)) {
+        machine m{seed, {.sector = 4, .tearing = 0}};
+        disk::file const f = m.file();
+        ASSERT_TRUE(f.write(0, bytes("aaaa")));
+        ASSERT_TRUE(f.sync());
+        ASSERT_TRUE(m.d.remove("f"));
+        ASSERT_TRUE(m.file().write(0, bytes("bbbb")));
+        m.lose_power();
+        gone |= !m.d.exists("f");
+        if (m.d.exists("f")) seen.insert(all_of(m.d, "f"));
+    }
+    EXPECT_TRUE(gone) << "removed, not made";
+    EXPECT_TRUE(seen.contains("aaaa")) << "not removed";
+    EXPECT_TRUE(seen.contains("bbbb"));
+}
+
+TEST(Disk, ARemovalThatWasSyncedIsNotDoneAgain) {
+    for (std::uint64_t const seed : sim::seeds(100)) {
+        machine m{seed};
+        ASSERT_TRUE(m.file().sync());
+        ASSERT_TRUE(m.d.remove("f"));
+        ASSERT_TRUE(m.file().sync());
+        m.lose_power();
+        ASSERT_TRUE(m.d.exists("f"));
+        ASSERT_TRUE(m.d.remove("f"));
+        ASSERT_TRUE(m.d.sync_directory());
+        ASSERT_TRUE(m.file().sync());
+        m.lose_power();
+        EXPECT_TRUE(m.d.exists("f"));
+    }
+}
+
 TEST(Disk, NamesAreInDoubtUntilTheyAreSynced) {
     int made = 0;
     int back = 0;
