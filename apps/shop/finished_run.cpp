@@ -7,6 +7,9 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <set>
+#include <string_view>
+#include <system_error>
 #include <utility>
 
 namespace rondo::shop {
@@ -143,25 +146,39 @@ std::string sql_text(std::string const& text) {
 
 std::string ledger_in(std::string const& directory) { return directory + "/ledger.db"; }
 
+bool is_number(std::string_view text) noexcept {
+    return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 // The numbers of screens that have a journal here.
-std::vector<std::string> journals_in(std::string const& directory) {
-    std::vector<std::string> numbers;
+std::set<std::string> journals_in(std::string const& directory) {
+    std::set<std::string> numbers;
     std::error_code ignored;
     for (auto const& entry : fs::directory_iterator{directory, ignored}) {
         std::string const name = entry.path().filename().string();
         if (!name.starts_with("screen-") || !name.ends_with(".db")) continue;
         std::string number = name.substr(7, name.size() - 10);
-        bool const is_one = number.find_first_not_of("0123456789") == std::string::npos;
-        if (is_one && !number.empty()) numbers.push_back(std::move(number));
+        if (is_number(number)) numbers.insert(std::move(number));
     }
-    std::ranges::sort(numbers);
+    return numbers;
+}
+
+// The numbers of screens that the ledger has orders of.
+std::vector<std::string> screens_in(file_reader& ledger) {
+    std::vector<std::string> numbers;
+    for (row& r :
+         ledger.select("SELECT DISTINCT substr(key, 1, instr(key, '-') - 1) FROM entries")) {
+        if (is_number(r[0])) numbers.push_back(std::move(r[0]));
+    }
     return numbers;
 }
 
 // A screen that has died before its journal had tables has begun no order: an empty one stands for
-// it.
+// it. And for one that is lost, whose orders are then in no journal.
 void attach_journal(file_reader& to, std::string const& file) {
-    to.select("ATTACH " + sql_text(file) + " AS j");
+    std::error_code ignored;
+    bool const there = fs::exists(file, ignored);
+    to.select("ATTACH " + sql_text(there ? file : ":memory:") + " AS j");
     if (to.number("SELECT count(*) FROM j.sqlite_master WHERE name = 'lines'") != 0) return;
     to.select("DETACH j; ATTACH ':memory:' AS j");
     to.select("CREATE TABLE j.lines(journal, line, step, attempt, outcome)");
@@ -241,7 +258,9 @@ std::expected<std::vector<invariant_check>, std::string> verify(std::string cons
     file_reader ledger{ledger_in(directory)};
     std::vector<invariant_check> checks;
     for (rule const& r : rules) collect(ledger, r.name, r.broken_by, checks);
-    for (std::string const& number : journals_in(directory)) {
+    std::set<std::string> screens = journals_in(directory);
+    for (std::string& number : screens_in(ledger)) screens.insert(std::move(number));
+    for (std::string const& number : screens) {
         std::string file = directory;
         file.append("/screen-").append(number).append(".db");
         attach_journal(ledger, file);

@@ -271,6 +271,11 @@ TEST(ShopVerify, FindsWhatIsWrong) {
     EXPECT_TRUE(breaks("UPDATE j.lines SET attempt = 1 WHERE line = 1"));
     EXPECT_TRUE(breaks("DELETE FROM j.lines WHERE line = 2"));
     EXPECT_TRUE(breaks("DROP TABLE j.lines"));
+
+    std::filesystem::remove(s.in("screen-0.db"));
+    ended const lost = shop({"verify", "--state", s.directory()});
+    EXPECT_EQ(lost.status, 1) << lost.said;
+    EXPECT_NE(lost.said.find("FAILS  I7"), std::string::npos) << lost.said;
 }
 
 TEST(ShopVerify, PassesOverJournalsThatWereNotBegunAndCopies) {
