@@ -10,6 +10,7 @@
 #include <csignal>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
 #include "members.hpp"
 
@@ -65,9 +66,16 @@ void child::signal(int number) const noexcept {
     if (pid_ > 0) ::kill(pid_, number);
 }
 
-int child::end(int signal) {
+int child::end(int signal, std::chrono::milliseconds patience) {
+    constexpr std::chrono::milliseconds look_again{10};
     if (pid_ <= 0) return -1;
     ::kill(pid_, signal);
+    auto const until = std::chrono::steady_clock::now() + patience;
+    while (signal != SIGKILL && std::chrono::steady_clock::now() < until) {
+        if (has_ended()) return *status_;
+        std::this_thread::sleep_for(look_again);
+    }
+    ::kill(pid_, SIGKILL);
     int how = 0;
     ::waitpid(pid_, &how, 0);
     on_end(how);

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -30,8 +31,9 @@ class child {
 
     // Such as SIGSTOP.
     void signal(int number) const noexcept;
-    // Sends a signal and waits for its end; its status, or -1 if it is not up.
-    int end(int signal);
+    // Sends a signal and waits for its end; its status, or -1 if it is not up. One that goes on (as
+    // it is stopped, say) is killed after that long.
+    int end(int signal, std::chrono::milliseconds patience = std::chrono::seconds{10});
     void kill();
 
     std::string const& log() const noexcept { return log_; }

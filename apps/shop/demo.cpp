@@ -61,6 +61,7 @@ class demo {
             std::this_thread::sleep_for(100ms);
         }
         show(true);
+        for (member& m : members_) m.process->signal(SIGTERM);
         for (member& m : members_) (void)m.process->end(SIGTERM);
         return verdict();
     }

@@ -5,12 +5,16 @@
 #include <spdlog/sinks/stdout_sinks.h>
 
 #include <chrono>
+#include <csignal>
 #include <functional>
 #include <memory>
 #include <stdexcept>
+#include <string>
+#include <thread>
 
 #include "rondo/core/spawn.hpp"
 #include "rondo/core/this_task.hpp"
+#include "shop/child.hpp"
 #include "support/child_process.hpp"
 
 namespace rondo::shop {
@@ -55,6 +59,20 @@ TEST_F(ShopProcessDeathTest, EndsWhenItsRoleThrows) {
 TEST_F(ShopProcessDeathTest, EndsWhenAPartOfItsRoleThrows) {
     EXPECT_EXIT(run(has_a_part_that_fails), testing::ExitedWithCode(exit_unforeseen),
                 "cannot go on: out of spoons");
+}
+
+TEST(ShopChild, OneThatGoesOnAlthoughItIsToEndIsKilled) {
+    rondo::test::scratch_directory const in;
+    std::string const deaf = "trap '' TERM; echo deaf; exec sleep 1000";
+    child stays{"/bin/sh", {"sh", "-c", deaf}, (in.path() / "log").string()};
+    stays.start();
+    // real time: another process is waited for.
+    while (stays.said().empty()) std::this_thread::sleep_for(1ms);
+    EXPECT_EQ(stays.end(SIGTERM, 100ms), 128 + SIGKILL);
+    EXPECT_FALSE(stays.is_up());
+    child willing{"/bin/sleep", {"sleep", "1000"}, (in.path() / "other").string()};
+    willing.start();
+    EXPECT_EQ(willing.end(SIGTERM), 128 + SIGTERM);
 }
 
 }  // namespace
