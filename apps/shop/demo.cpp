@@ -43,13 +43,13 @@ struct member {
 
 class demo {
   public:
-    explicit demo(demo_options chosen) : options_(std::move(chosen)), random_(options_.seed) {}
+    explicit demo(demo_options chosen) : options_(std::move(chosen)), random_(*options_.seed) {}
 
     std::expected<bool, std::string> run() {
         if (auto wrong = prepare()) return std::unexpected{*std::move(wrong)};
         make_members();
         std::printf("seed %llu; a gateway, %u robots and %u screens with %u orders each, in %s\n",
-                    static_cast<unsigned long long>(options_.seed), options_.robots,
+                    static_cast<unsigned long long>(*options_.seed), options_.robots,
                     options_.screens, options_.orders, options_.directory.c_str());
         for (member& m : members_) m.process->start();
         begun_ = std::chrono::steady_clock::now();
@@ -281,7 +281,7 @@ class demo {
 }  // namespace
 
 std::expected<bool, std::string> run_demo(demo_options chosen) {
-    if (chosen.seed == 0) chosen.seed = std::random_device{}();
+    if (!chosen.seed) chosen.seed = std::random_device{}();
     bool const temporary = chosen.directory.empty();
     if (temporary) {
         std::error_code error;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <expected>
+#include <optional>
 #include <string>
 
 namespace rondo::shop {
@@ -10,7 +11,7 @@ namespace rondo::shop {
 struct demo_options {
     bool chaos = false;       // kill processes at random, and start them again
     std::string directory{};  // for the files of the run; a new one in the temporary directory
-    std::uint64_t seed = 0;   // of orders and of who is killed; 0: a random one
+    std::optional<std::uint64_t> seed{};  // of orders and of who is killed; else a random one
     std::uint32_t robots = 3;
     std::uint32_t screens = 3;
     std::uint32_t orders = 30;  // of each screen

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <memory>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -223,6 +224,18 @@ TEST(ShopProgram, ADemoThatCannotRunSaysWhyAtOnce) {
     EXPECT_EQ(unsigned_shop.wait(), 2);
     EXPECT_NE(unsigned_shop.said().find("/key: this is not a key of 32 bytes"), std::string::npos)
         << unsigned_shop.said();
+}
+
+TEST(ShopProgram, ADemoWithTheSameSeedHasTheSameOrders) {
+    rondo::test::scratch_directory const d;
+    auto const orders_of = [&](std::string const& seed, std::string const& name) {
+        std::string const in = (d.path() / name).string();
+        EXPECT_EQ(shop({"demo", "--orders", "1", "--seed", seed, "--state", in}).status, 0);
+        std::ostringstream text;
+        text << std::ifstream{in + "/orders0.jsonl"}.rdbuf();
+        return text.str();
+    };
+    EXPECT_EQ(orders_of("0", "one"), orders_of("0", "other"));
 }
 
 TEST(ShopProgram, ALineThatIsNoOrderIsReportedAndSkipped) {
