@@ -1,5 +1,6 @@
 #include "demo.hpp"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -282,6 +283,7 @@ class demo {
 
 std::expected<bool, std::string> run_demo(demo_options chosen) {
     if (!chosen.seed) chosen.seed = std::random_device{}();
+    ::umask(S_IRWXG | S_IRWXO);  // orders have the numbers of cards
     bool const temporary = chosen.directory.empty();
     if (temporary) {
         std::error_code error;

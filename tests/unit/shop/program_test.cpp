@@ -231,6 +231,9 @@ TEST(ShopProgram, ADemoWithTheSameSeedHasTheSameOrders) {
     auto const orders_of = [&](std::string const& seed, std::string const& name) {
         std::string const in = (d.path() / name).string();
         EXPECT_EQ(shop({"demo", "--orders", "1", "--seed", seed, "--state", in}).status, 0);
+        auto const others = std::filesystem::perms::group_all | std::filesystem::perms::others_all;
+        auto const rights = std::filesystem::status(in + "/orders0.jsonl").permissions();
+        EXPECT_EQ(rights & others, std::filesystem::perms::none) << "cards are in it";
         std::ostringstream text;
         text << std::ifstream{in + "/orders0.jsonl"}.rdbuf();
         return text.str();
