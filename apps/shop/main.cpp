@@ -194,11 +194,18 @@ void add_process_options(CLI::App& command, command_line& c) {
         ->capture_default_str();
 }
 
+// Books that are not whole must not pass for whole ones.
+int when_written(int status) {
+    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
+    (void)complain("what was found cannot be written");
+    return exit_unforeseen;
+}
+
 int print_ledger(command_line const& c, bool as_json) {
     auto const text = report(c.process.directory, as_json ? report_form::json : report_form::text);
     if (!text) return complain(text.error());
     std::fputs(text->c_str(), stdout);
-    return EXIT_SUCCESS;
+    return when_written(EXIT_SUCCESS);
 }
 
 int check_run(command_line const& c) {
@@ -210,7 +217,7 @@ int check_run(command_line const& c) {
         for (std::string const& v : one.violations) std::printf("       %s\n", v.c_str());
         good = good && one.violations.empty();
     }
-    return good ? EXIT_SUCCESS : EXIT_FAILURE;
+    return when_written(good ? EXIT_SUCCESS : EXIT_FAILURE);
 }
 
 CLI::Range number_below(std::uint32_t most) { return {std::uint32_t{0}, most - 1}; }

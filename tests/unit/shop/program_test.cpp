@@ -29,6 +29,10 @@ ended shop(std::vector<std::string> arguments) {
     return {status, p.said()};
 }
 
+int shop_in_shell(std::string const& command) {
+    return rondo::test::child_process{{"sh", "-c", command}}.wait();
+}
+
 // Another process that begins to look there finds another one, although nobody has come to it yet.
 TEST(ShopProgram, TwoTestsHaveNoPlaceInCommon) { EXPECT_NE(free_base_port(7), free_base_port(7)); }
 
@@ -239,6 +243,19 @@ TEST(ShopProgram, ADemoWithTheSameSeedHasTheSameOrders) {
         return text.str();
     };
     EXPECT_EQ(orders_of("0", "one"), orders_of("0", "other"));
+}
+
+TEST(ShopProgram, BooksThatCannotBeWrittenAreNoSuccess) {
+    running_shop s{{.robots = 0, .screens = 0}};
+    {
+        (void)cluster::ledger::open(s.in("ledger.db"), {}).value();
+    }
+    for (char const* const command : {"ledger", "ledger --json", "verify"}) {
+        std::string const to_full =
+            std::string{SHOP_PROGRAM} + " " + command + " --state " + s.directory();
+        EXPECT_EQ(shop_in_shell(to_full), 0);
+        EXPECT_EQ(shop_in_shell(to_full + " >/dev/full"), 4) << command;
+    }
 }
 
 TEST(ShopProgram, ALineThatIsNoOrderIsReportedAndSkipped) {
