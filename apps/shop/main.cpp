@@ -117,6 +117,15 @@ task<int> screen_role(place here, screen_options chosen, onlooker shown) {
     co_return EXIT_SUCCESS;
 }
 
+// The same by whatever path, also through links: by another name its orders would be new ones, and
+// each of them be charged again.
+std::string name_of_file(std::string const& path) {
+    std::error_code error;
+    std::filesystem::path const known = std::filesystem::canonical(path, error);
+    if (!error) return known.string();
+    return std::filesystem::absolute(path, error).lexically_normal().string();  // a pipe, say
+}
+
 int run_the_screen(command_line const& c) {
     auto screens = parse_screens(c.screens, c.number);
     if (!screens) return complain(screens.error());
@@ -132,8 +141,7 @@ int run_the_screen(command_line const& c) {
     chosen.election.silence = c.patience.leader_silence;
     // Two signs of a leader in a row have to get lost before it is missed.
     chosen.election.beat = std::min(chosen.election.beat, c.patience.leader_silence / 3);
-    std::error_code ignored;
-    chosen.file = std::filesystem::absolute(c.orders, ignored).lexically_normal().string();
+    chosen.file = name_of_file(c.orders);
     chosen.orders = *std::move(orders);
     auto const log = make_log(c, "screen " + std::to_string(c.number));
     return run_as_process(c.process, screen_id(c.number), log, [&](place here, onlooker shown) {

@@ -230,6 +230,18 @@ TEST(ShopProgram, ADemoThatCannotRunSaysWhyAtOnce) {
         << unsigned_shop.said();
 }
 
+// By a path with a link in it, as a shell shows it, and by the one that the system knows.
+TEST(ShopProgram, AFileOfOrdersIsTheSameByWhateverPath) {
+    running_shop s{{.robots = 1, .screens = 1, .orders = 3, .farewell_ms = "100"}};
+    s.start();
+    s.expect_good_end();
+    std::filesystem::create_directory_symlink(s.directory(), s.in("link"));
+    ended const again = shop({"screen", "0", "0", s.in("link/orders0.jsonl"), "1", "--state",
+                              s.directory(), "--base-port", std::to_string(s.base_port())});
+    EXPECT_EQ(again.status, 0);
+    EXPECT_EQ(s.ended(), 3) << again.said;
+}
+
 TEST(ShopProgram, ADemoWithTheSameSeedHasTheSameOrders) {
     rondo::test::scratch_directory const d;
     auto const orders_of = [&](std::string const& seed, std::string const& name) {
