@@ -51,14 +51,17 @@ int run_as_process(process_options const& chosen, member_id self,
                    std::shared_ptr<spdlog::logger> const& log,
                    std::function<task<int>(place, onlooker)> const& role) {
     ::umask(S_IRWXG | S_IRWXO);  // ledger and journals have the numbers of cards
-    std::expected<cluster::secret, std::string> const shared = load_secret(chosen.directory);
     boost::system::error_code wrong;
     auto const host = boost::asio::ip::make_address_v4(chosen.host, wrong);
+    if (wrong) {
+        log->critical("'{}' is not an IPv4 address", chosen.host);
+        return exit_bad_arguments;
+    }
+    std::expected<cluster::secret, std::string> const shared = load_secret(chosen.directory);
     std::error_code error;
     std::filesystem::create_directories(chosen.directory, error);
     std::string problem;
     if (!shared) problem = shared.error();
-    if (wrong) problem = "'" + chosen.host + "' is not an IPv4 address";
     if (error) problem = chosen.directory + ": " + error.message();
     if (!problem.empty()) {
         log->critical("{}", problem);

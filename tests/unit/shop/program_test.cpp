@@ -172,6 +172,11 @@ TEST(ShopProgram, ARoleThatCannotStartSaysWhy) {
     ended const silence = shop({"screen", "0", "0", "x", "1", "--leader-silence-ms", "0"});
     EXPECT_EQ(silence.status, 2);
     EXPECT_NE(silence.said.find("--leader-silence-ms"), std::string::npos) << silence.said;
+    std::string const unmade = (other.path() / "new").string();
+    ended const nowhere = shop({"robot", "0", "0", "--host", "example", "--state", unmade});
+    EXPECT_EQ(nowhere.status, 2) << nowhere.said;
+    EXPECT_NE(nowhere.said.find("'example' is not an IPv4 address"), std::string::npos);
+    EXPECT_FALSE(std::filesystem::exists(unmade));
 }
 
 TEST(ShopProgram, ACapacityBelowWhatIsSoldIsSaidToBeThat) {
