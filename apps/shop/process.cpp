@@ -1,17 +1,23 @@
 #include "process.hpp"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/address_v4.hpp>
 #include <boost/asio/signal_set.hpp>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
+#include <optional>
 #include <random>
+#include <system_error>
 #include <utility>
 
 #include "arguments.hpp"
@@ -45,26 +51,50 @@ task<void> to_its_end(std::function<task<int>(place, onlooker)> role, place here
     end_process(*log, status);
 }
 
+// Two processes that are the same member with the same files would each hand over what is in the
+// journal once. That both cannot have its port is not enough: there may be a shop at other ports.
+// The lock is the process's own, and goes with it however that ends; so nobody closes it. (Not on a
+// database itself: to close that file here would end the locks that SQLite has on it.)
+std::optional<std::string> lock_out_others(std::string const& directory, member_id self) {
+    std::string who = "gateway";
+    if (self != gateway_id) {
+        who = (is_robot(self) ? "robot-" : "screen-") + std::to_string(number_of(self));
+    }
+    std::string const file = directory + "/" + who + ".lock";
+    int const lock = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (lock >= 0 && ::flock(lock, LOCK_EX | LOCK_NB) == 0) return std::nullopt;
+    int const why = errno;
+    if (lock >= 0) ::close(lock);
+    if (why == EWOULDBLOCK) return file + ": another process is " + who + " already";
+    return file + ": " + std::error_code{why, std::generic_category()}.message();
+}
+
+// What a member needs of its directory; else why it cannot have it.
+std::expected<cluster::secret, std::string> move_in(std::string const& directory, member_id self) {
+    ::umask(S_IRWXG | S_IRWXO);  // ledger and journals have the numbers of cards
+    std::error_code error;
+    std::filesystem::create_directories(directory, error);
+    if (error) return std::unexpected{directory + ": " + error.message()};
+    std::expected<cluster::secret, std::string> shared = load_secret(directory);
+    if (!shared) return shared;
+    if (auto taken = lock_out_others(directory, self)) return std::unexpected{*std::move(taken)};
+    return shared;
+}
+
 }  // namespace
 
 int run_as_process(process_options const& chosen, member_id self,
                    std::shared_ptr<spdlog::logger> const& log,
                    std::function<task<int>(place, onlooker)> const& role) {
-    ::umask(S_IRWXG | S_IRWXO);  // ledger and journals have the numbers of cards
     boost::system::error_code wrong;
     auto const host = boost::asio::ip::make_address_v4(chosen.host, wrong);
     if (wrong) {
         log->critical("'{}' is not an IPv4 address", chosen.host);
         return exit_bad_arguments;
     }
-    std::expected<cluster::secret, std::string> const shared = load_secret(chosen.directory);
-    std::error_code error;
-    std::filesystem::create_directories(chosen.directory, error);
-    std::string problem;
-    if (!shared) problem = shared.error();
-    if (error) problem = chosen.directory + ": " + error.message();
-    if (!problem.empty()) {
-        log->critical("{}", problem);
+    std::expected<cluster::secret, std::string> const shared = move_in(chosen.directory, self);
+    if (!shared) {
+        log->critical("{}", shared.error());
         return exit_cannot_start;
     }
 

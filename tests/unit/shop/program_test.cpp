@@ -10,6 +10,7 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "rondo/cluster/ledger.hpp"
@@ -177,6 +178,30 @@ TEST(ShopProgram, ARoleThatCannotStartSaysWhy) {
     EXPECT_EQ(nowhere.status, 2) << nowhere.said;
     EXPECT_NE(nowhere.said.find("'example' is not an IPv4 address"), std::string::npos);
     EXPECT_FALSE(std::filesystem::exists(unmade));
+}
+
+// Each of them would hand over what is in the journal, and it is charged once.
+TEST(ShopProgram, NobodyIsAMemberTwiceWithTheSameFilesAlsoAtOtherPorts) {
+    running_shop s{{.robots = 1, .screens = 1, .orders = 500}};
+    s.start();
+    ASSERT_TRUE(s.until_ended(1)) << s.dump();
+    std::string const port = std::to_string(free_base_port());
+    std::vector<std::pair<std::string, std::vector<std::string>>> const others{
+        {"gateway", {"gateway", "--stock", s.in("stock.toml")}},
+        {"robot-0", {"robot", "0", "0"}},
+        {"screen-0", {"screen", "0", "0", s.in("orders0.jsonl"), "1"}}};
+    for (auto const& [who, command] : others) {
+        std::vector<std::string> all = command;
+        all.insert(all.end(), {"--base-port", port, "--state", s.directory()});
+        ended const second = shop(all);
+        EXPECT_EQ(second.status, 1) << second.said;
+        std::string const why = who + ".lock: another process is " + who + " already";
+        EXPECT_NE(second.said.find(why), std::string::npos) << second.said;
+    }
+    s.screen(0).kill();  // the files are free when it is gone, however it went
+    s.screen(0).start();
+    std::int64_t const before = s.ended();
+    EXPECT_TRUE(s.until_ended(before + 3)) << s.dump();
 }
 
 TEST(ShopProgram, ACapacityBelowWhatIsSoldIsSaidToBeThat) {
