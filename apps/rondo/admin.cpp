@@ -6,10 +6,12 @@
 #include <array>
 #include <optional>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "address.hpp"
 #include "dashboard.hpp"
+#include "rondo/core/when_any.hpp"
 
 namespace rondo::gateway {
 
@@ -191,7 +193,8 @@ task<void> admin::answer_command(http::exchange* x, std::string_view path) {
     co_await send(x, loaded ? 200 : 422, text_type, std::move(body));
 }
 
-// Ends when the client has gone or may not look any more, at the next event, or with the server.
+// Ends when the client has gone; when it may not look any more, at the next event; or with the
+// server.
 task<void> admin::stream(http::exchange* x) {
     if (x->head().method == method::head) {
         x->answer().add("content-type", "text/event-stream");
@@ -206,8 +209,11 @@ task<void> admin::stream(http::exchange* x) {
     for (;;) {
         auto const sent = co_await x->write(text);
         if (!sent) co_return;
-        auto const changed = co_await changes.changed();
-        if (!changed || !may_look(*x)) co_return;
+        // Who comes for one look after the other would have all places until the next event.
+        auto changed = changes.changed();
+        auto gone = x->gone();
+        auto const first = co_await when_any(std::move(changed), std::move(gone));
+        if (first.index() == 1 || !std::get<0>(first) || !may_look(*x)) co_return;
         monitor::text const latest = *changes.borrow_and_update();
         text = event("status", *latest);
     }

@@ -57,8 +57,12 @@ TEST(Program, SaysWhyItCannotStartWithoutDescriptors) {
                                       "[[server]]\nlisten = '127.0.0.1:0'\nserve = 'site'\n")
                                  .string();
     std::string const gone = test::free_address();
-    for (int left = 4; left < 12; ++left) {
+    constexpr int not_loaded = 127;  // by the system, which needs one for each library, and may
+                                     // have left others open for whoever runs the tests
+    int refused = 0;
+    for (int left = 4; left < 16; ++left) {
         std::string const limit = "ulimit -n " + std::to_string(left);
+        if (run_to_end(started_by(limit, {"--version"})).status == not_loaded) continue;
         for (std::vector<std::string> const& command :
              {std::vector<std::string>{"check", "-c", file},
               {"reload", "-c", file, "--admin", gone}}) {
@@ -72,8 +76,10 @@ TEST(Program, SaysWhyItCannotStartWithoutDescriptors) {
         if (said.find("operators look at") == std::string::npos) {
             EXPECT_EQ(status, 1) << limit << ": " << said;
             EXPECT_NE(said.find("Too many open files"), std::string::npos) << said;
+            ++refused;
         }
     }
+    EXPECT_GT(refused, 0);
 }
 
 #endif
