@@ -22,7 +22,6 @@
 #include "arguments.hpp"
 #include "child.hpp"
 #include "finished_run.hpp"
-#include "process.hpp"
 
 namespace rondo::shop {
 
@@ -145,7 +144,8 @@ class demo {
         }
     }
 
-    // Who has ended by itself: chaos starts it again, unless it cannot start at all.
+    // Who has ended by itself. Chaos starts again whom it has killed, nobody else: one that crashes
+    // may leave good books, and is no good.
     std::optional<std::string> find_ended() {
         for (member& m : members_) {
             if (!m.process->is_up() || !m.process->has_ended()) continue;
@@ -154,12 +154,8 @@ class demo {
             std::string said = m.process->said();
             if (said.ends_with('\n')) said.pop_back();
             std::string const last = said.substr(said.rfind('\n') + 1);
-            std::string what = m.name + " has ended with status " + std::to_string(status);
-            what += ": " + last + " (" + m.process->log() + ")";
-            if (!options_.chaos || status == exit_cannot_start || status == exit_bad_arguments) {
-                return what;
-            }
-            std::printf("\n%s\n", what.c_str());
+            return m.name + " has ended with status " + std::to_string(status) + ": " + last +
+                   " (" + m.process->log() + ")";
         }
         return std::nullopt;
     }

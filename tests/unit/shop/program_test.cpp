@@ -316,6 +316,20 @@ TEST(ShopProgram, ADemoShowsWhatWaitsAndEndsWithAVerdict) {
     EXPECT_NE(demo.said.find("6 of 6 orders came to their end"), std::string::npos) << demo.said;
 }
 
+// It is started again when the demo has killed it; this one has fallen by itself.
+TEST(ShopProgram, ADemoEndsAtOnceWhenAMemberCrashesAlsoAmongKills) {
+    rondo::test::child_process demo{{SHOP_PROGRAM, "demo", "--chaos"}};
+    (void)demo.read_until(" queued, ");
+    std::string const p = std::to_string(demo.pid());
+    std::ifstream children{"/proc/" + p + "/task/" + p + "/children"};
+    pid_t gateway = 0;
+    pid_t robot = 0;
+    ASSERT_TRUE(children >> gateway >> robot);
+    ::kill(robot, SIGSEGV);
+    EXPECT_EQ(demo.wait(), 2);
+    EXPECT_NE(demo.said().find("robot-0 has ended with status "), std::string::npos) << demo.said();
+}
+
 TEST(ShopVerify, FindsWhatIsWrong) {
     running_shop s{{.robots = 1, .screens = 1, .orders = 4}};
     s.start();
