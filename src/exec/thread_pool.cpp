@@ -30,11 +30,11 @@ detail::crew::setup checked(thread_pool::options const& o, executor& place) {
     RONDO_ASSERT(o.workers > 0, "a thread pool has at least one worker");
     RONDO_ASSERT(o.capacity > 0, "a thread pool has room for at least one job");
     // More searchers than that would only take the processors from those who work.
-    std::size_t const processors = std::max(1U, std::thread::hardware_concurrency());
+    std::size_t const searchers = std::min(o.workers, processors()) / 2;
     return {.how = o.how,
             .workers = o.workers,
             .capacity = o.capacity,
-            .searchers = std::max<std::size_t>(std::min(o.workers, processors) / 2, 1),
+            .searchers = std::max<std::size_t>(searchers, 1),
             .turns_taken = o.turns_taken,
             .place = &place,
             .on_failure = o.on_failure ? o.on_failure : print};

@@ -133,7 +133,8 @@ class runtime {
         return rondo::spawn(worker(index), std::move(t), parent);
     }
     // A function that blocks, on a thread that may; co_await its get(). Refused, as the result
-    // says, when `blocking_capacity` of them wait.
+    // says, when `blocking_capacity` of them wait. The first one starts the threads for all, and
+    // throws std::system_error if the system has none.
     template <class F>
     auto spawn_blocking(F&& f) {
         return blocking().submit(std::forward<F>(f));

@@ -241,8 +241,8 @@ TEST_F(Admin, HasRoomForOthersHoweverManyWatch) {
     }
 }
 
-// As a program does that shows one page each time. There are several times as many as have room at a
-// time, in less than it takes to the next event.
+// As a program does that shows one page each time. There are several times as many as have room at
+// a time, in less than it takes to the next event.
 TEST_F(Admin, HasRoomForWhoWatchesOneAfterTheOther) {
     running r{config(), scratch.path()};
     for (int i = 0; i < 200; ++i) {
