@@ -333,14 +333,29 @@ int check(std::string const& file) {
     return EXIT_SUCCESS;
 }
 
+// An operator who asks to drain is not a second signal: that would end the process at once. Only
+// this process means that by it: from others it is to have logs reopened.
+constexpr int drain_asked = SIGUSR1;
+
+// The signal that ends the gateway.
+int await_end(sigset_t const& signals, std::function<void()> const& load_again) {
+    for (;;) {
+        siginfo_t got{};
+        int const signal = ::sigwaitinfo(&signals, &got);
+        if (signal == SIGHUP) {
+            load_again();
+        } else if (signal > 0 && (signal != drain_asked || got.si_pid == ::getpid())) {
+            return signal;
+        }
+    }
+}
+
 int run(std::string const& file) {
     config_result loaded = load(file);
     if (!loaded) {
         print(loaded.error(), file);
         return exit_bad_config;
     }
-    // An operator who asks to drain is not a second signal: that would end the process at once.
-    constexpr int drain_asked = SIGUSR1;
     sigset_t const signals = block_signals({SIGTERM, SIGINT, SIGHUP, drain_asked});
     auto const log = make_log(loaded->log);
     std::mutex loading;  // outlives the gateway, whose threads use it
@@ -360,11 +375,10 @@ int run(std::string const& file) {
     if (!started) return complain(started.error());  // also if nothing is logged
 
     on_demand loader{[&] { (void)load_again(); }};
-    int signal = 0;
-    for (sigwait(&signals, &signal); signal == SIGHUP; sigwait(&signals, &signal)) {
-        log->info("{}: loading {}", strsignal(signal), file);
+    int const signal = await_end(signals, [&] {
+        log->info("{}: loading {}", strsignal(SIGHUP), file);
         loader.ask();
-    }
+    });
     log->info("{}: stopping; a second signal exits at once",
               signal == drain_asked ? "asked to drain" : strsignal(signal));
     // From here on a signal does what it does by default: it ends the process. A drain was no

@@ -209,6 +209,18 @@ TEST(Program, EndsByEitherSignal) {
     }
 }
 
+// As a tool that rotates logs sends it to other servers. It is heard before the signal that follows.
+TEST(Program, DoesNotEndWhenItIsToReopenItsLogs) {
+    scratch_directory in;
+    in.write("site/index.html", "x");
+    program p{in, "[[server]]\nlisten = '127.0.0.1:0'\nserve = 'site'\n"};
+    p.process().signal(SIGUSR1);
+    p.process().signal(SIGTERM);
+    EXPECT_EQ(p.process().wait(), 0);
+    EXPECT_NE(p.process().said().find("Terminated: stopping"), std::string::npos)
+        << p.process().said();
+}
+
 TEST(Program, AnswersWhatItHasBegunToReadBeforeItEnds) {
     std::atomic<bool> go{false};
     scripted_server up{[&](wire& w) {
