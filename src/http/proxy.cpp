@@ -210,7 +210,7 @@ void proxy::failed(exchange const& x, attempt const& a, failure const& f) {
 
 // The turn for a second try, in `a`; false if there is to be none. A connection that had been kept
 // open and turns out closed says nothing of the backend: there is a new one first, and another
-// backend if that cannot be made. Nothing is sent a third time.
+// backend if that cannot be made. Of these three at most two were sent anything.
 bool proxy::try_again(attempt& a, failure const& f, method m) {
     bool const may_repeat = is_idempotent(m) && f.kind == failure_kind::closed && !a.fresh;
     bool const safe = f.retry_safe || may_repeat;
