@@ -209,7 +209,7 @@ TEST(Program, EndsByEitherSignal) {
     }
 }
 
-// As a tool that rotates logs sends it to other servers. It is heard before the signal that follows.
+// As a tool that rotates logs sends it to other servers. It is heard before the one that follows.
 TEST(Program, DoesNotEndWhenItIsToReopenItsLogs) {
     scratch_directory in;
     in.write("site/index.html", "x");
