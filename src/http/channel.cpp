@@ -31,8 +31,8 @@ constexpr std::size_t least_read = std::size_t{4} * 1024;
 constexpr std::size_t small_piece = std::size_t{4} * 1024;  // cheaper to copy than to point at
 constexpr clock::duration closing_time = std::chrono::seconds{2};
 constexpr std::size_t file_piece = std::size_t{64} * 1024;
-// Of a file in one call, before others have their turn: to a client that reads as fast the system
-// would never have to be waited for.
+// Of a file, before others have their turn: to a client that reads as fast the system would never
+// have to be waited for.
 constexpr std::uint64_t file_step = std::uint64_t{2} * 1024 * 1024;
 // In a row, before others have their turn.
 constexpr std::uint8_t most_reads_ahead = 4;
@@ -357,6 +357,12 @@ task<done> channel::wait_to_send() {
     co_return done{};
 }
 
+task<void> channel::give_way() {
+    unsent rest{*this};
+    co_await yield();
+    rest.taken();
+}
+
 task<done> channel::send_over_tls(pieces* p) {
     auto const all = buffers_of(*p);
     std::size_t const size = p->size();
@@ -521,10 +527,7 @@ task<done> channel::write_file(int file, std::uint64_t offset, std::uint64_t len
         if (n > 0) {
             length -= static_cast<std::uint64_t>(n);
             out_sent_ += static_cast<std::uint64_t>(n);
-            if (length == 0 || static_cast<std::size_t>(n) < step) continue;
-            unsent rest{*this};
-            co_await yield();
-            rest.taken();
+            if (length != 0 && static_cast<std::size_t>(n) == step) co_await give_way();
         } else if (n == 0) {
             co_return leave_off(misused("the file is shorter than it was"));
         } else if (errno == EAGAIN) {
@@ -543,7 +546,12 @@ task<done> channel::write_file(int file, std::uint64_t offset, std::uint64_t len
 task<done> channel::send_by_reading(int file, std::uint64_t offset, std::uint64_t length) {
     buffer piece;
     piece.make_room(static_cast<std::size_t>(std::min<std::uint64_t>(length, file_piece)));
+    std::uint64_t in_a_row = 0;
     while (length != 0) {
+        if (in_a_row >= file_step) {
+            co_await give_way();
+            in_a_row = 0;
+        }
         ssize_t const n =
             ::pread(file, piece.tail(),
                     static_cast<std::size_t>(std::min<std::uint64_t>(length, piece.room())),
@@ -557,6 +565,7 @@ task<done> channel::send_by_reading(int file, std::uint64_t offset, std::uint64_
         if (!sent) co_return sent;
         offset += size;
         length -= size;
+        in_a_row += size;
     }
     co_return done{};
 }

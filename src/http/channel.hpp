@@ -193,6 +193,8 @@ class channel : public watched {
     class unsent;
     class body_count;
     task<done> wait_to_send();
+    // Others have their turn in the middle of a piece.
+    task<void> give_way();
     task<done> send_over_tls(pieces* p);
     task<void> close_tls();
     task<done> send_by_reading(int file, std::uint64_t offset, std::uint64_t length);

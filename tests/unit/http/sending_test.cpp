@@ -123,6 +123,36 @@ TEST(Sending, AFileIsSentAlsoIfTheSystemHasToCopyIt) {
     ::close(file);
 }
 
+// What the system takes as fast as it comes is never waited for.
+TEST(Sending, OthersHaveTheirTurnWhileAFileIsReadAndSent) {
+    constexpr std::size_t enough = std::size_t{5} << 19;  // more than is sent in a row
+    int const file = ::memfd_create("enough", MFD_CLOEXEC);
+    ASSERT_EQ(::ftruncate(file, static_cast<off_t>(enough)), 0);
+    {
+        std::atomic<bool> between{false};
+        served s{[&](exchange* x) {
+            return [](exchange* on, int f, std::atomic<bool>* met) -> task<void> {
+                bool sent = false;
+                auto const send = [](exchange* to, int from, bool* all) -> task<void> {
+                    (void)co_await to->write_file(from, 0, enough);
+                    *all = true;
+                };
+                auto const look = [](bool const* all, std::atomic<bool>* some) -> task<void> {
+                    *some = !*all;
+                    co_return;
+                };
+                co_await when_all(send(on, f, &sent), look(&sent, met));
+                (void)co_await on->finish();
+            }(x, file, &between);
+        }};
+        wire w = s.dial();
+        w.say(last_get);
+        EXPECT_GT(w.hear_all().size(), enough);
+        EXPECT_TRUE(between.load());
+    }
+    ::close(file);
+}
+
 // Hints that have to wait, and an answer at a moment in which it could be sent.
 class hasty {
   public:
