@@ -64,11 +64,12 @@ class wire {
     }
     // Up to and with that text; less if the other side closes before.
     std::string hear_until(std::string_view text) {
-        std::size_t at = 0;
-        while ((at = got_.find(text)) == std::string::npos) {
+        for (std::size_t from = 0;;) {
+            std::size_t const at = got_.find(text, from);
+            if (at != std::string::npos) return take(at + text.size());
+            from = got_.size() < text.size() ? 0 : got_.size() - text.size();
             if (!more()) return std::exchange(got_, {});
         }
-        return take(at + text.size());
     }
     std::string hear(std::size_t size) {
         while (got_.size() < size) {
