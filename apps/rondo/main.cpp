@@ -103,18 +103,23 @@ extern "C" void take_first_signal(int /*number*/) {
 // The number of the new configuration, or all that is wrong with it.
 std::expected<std::uint64_t, std::string> reload(gateway& running, std::string const& file,
                                                  spdlog::logger& log) {
-    config_result loaded = load(file);
     std::vector<diagnostic> wrong;
-    if (loaded) {
-        auto const changed = running.reload(*std::move(loaded));
-        if (changed) {
-            log.info("configuration {} is loaded", *changed);
-            return *changed;
+    try {
+        config_result loaded = load(file);
+        if (loaded) {
+            auto const changed = running.reload(*std::move(loaded));
+            if (changed) {
+                log.info("configuration {} is loaded", *changed);
+                return *changed;
+            }
+            wrong = changed.error();
+        } else {
+            running.refused();
+            wrong = std::move(loaded.error());
         }
-        wrong = changed.error();
-    } else {
+    } catch (std::exception const& e) {  // no memory, which there may be next time
         running.refused();
-        wrong = std::move(loaded.error());
+        wrong = {{{}, std::string{"cannot load it: "} + e.what(), ""}};
     }
     for (diagnostic const& d : wrong) log.error("{}", to_string(d, file));
     log.error("the configuration stays as it was");

@@ -1,11 +1,14 @@
 // The program as it is run: configurations that are loaded while it runs, and its end as an
 // operator asks for it.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
 #include <csignal>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -17,6 +20,7 @@
 #include "program.hpp"
 #include "rondo/status.hpp"
 #include "running.hpp"
+#include "support/sanitized.hpp"
 
 namespace rondo::gateway {
 namespace {
@@ -178,6 +182,35 @@ TEST(Program, KeepsItsConfigurationIfItsFileCannotBeRead) {
     p.process().signal(SIGTERM);
     EXPECT_EQ(p.process().wait(), 0) << p.process().said();
 }
+
+// A sanitizer takes more memory than there could be a limit of.
+#ifndef RONDO_TEST_SANITIZED
+
+TEST(Program, KeepsItsConfigurationIfThereIsNoMemoryForTheNewOne) {
+    named_upstream const one{"one"};
+    scratch_directory in;
+    program p{in, forwarding_to(one.address())};
+    pid_t const pid = p.process().pid();
+    std::filesystem::resize_file(in.path() / "rondo.toml", std::uintmax_t{1} << 30U);  // of a hole
+    rlim_t pages = 0;
+    std::ifstream{"/proc/" + std::to_string(pid) + "/statm"} >> pages;
+    rlimit usual{};
+    ASSERT_EQ(::prlimit(pid, RLIMIT_AS, nullptr, &usual), 0);
+    // Too little for such a file only: what else is to be done has enough.
+    rlimit little = usual;
+    little.rlim_cur = pages * static_cast<rlim_t>(::sysconf(_SC_PAGESIZE)) + (rlim_t{256} << 20U);
+    ASSERT_EQ(::prlimit(pid, RLIMIT_AS, &little, nullptr), 0);
+    p.process().signal(SIGHUP);
+    (void)p.process().read_until("the configuration stays as it was");
+    EXPECT_NE(p.process().said().find("cannot load it: std::bad_alloc"), std::string::npos)
+        << p.process().said();
+    ASSERT_EQ(::prlimit(pid, RLIMIT_AS, &usual, nullptr), 0);
+    EXPECT_EQ(curl({p.url("/")}).said, "one");
+    p.process().signal(SIGTERM);
+    EXPECT_EQ(p.process().wait(), 0) << p.process().said();
+}
+
+#endif
 
 // The second one comes to a gateway that drains already, and cuts nobody off.
 TEST(Program, DrainsOnceHoweverOftenItIsAskedTo) {
