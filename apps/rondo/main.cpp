@@ -237,7 +237,7 @@ int ask_to_drain(whom const& w) {
         if (!said || said->status >= 300) return print_reply(*target, said);
         auto const now = from_json(said->body);
         if (!now) return complain(other_version);
-        if (now->uptime_s + 1 < up) {  // two readings of one may differ a little
+        if (now->uptime_s < up) {
             std::printf("stopped; another one runs there\n");
             return EXIT_SUCCESS;
         }
