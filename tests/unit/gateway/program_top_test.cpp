@@ -182,7 +182,7 @@ class pseudo_terminal {
 std::string shown(std::string_view environment, std::string_view options = "") {
     scripted_server const gateway{answering(std::string{stream_head} + history(2))};
     pseudo_terminal t{60, 12};
-    return t.run("env " + std::string{environment} + " " RONDO_PROGRAM " top --admin " +
+    return t.run("env -u NO_COLOR " + std::string{environment} + " " RONDO_PROGRAM " top --admin " +
                  gateway.address() + " " + std::string{options});
 }
 
