@@ -23,7 +23,7 @@ no_answer why(admin_target const& whom, http::failure const& f) {
     using enum http::failure_kind;
     bool const ended = f.kind == refused || f.kind == closed;
     return {"no answer from " + to_string(whom.at) + ": " + f.reason,
-            ended && f.source == http::party::upstream};
+            ended && f.source == http::party::upstream, f.kind == timed_out};
 }
 
 struct question {

@@ -23,6 +23,7 @@ struct admin_reply {
 struct no_answer {
     std::string why;
     bool gone = false;  // nobody is there, or who was has closed the connection
+    bool late = false;  // nothing came in time
 };
 
 // Blocks, for a minute or so at most.

@@ -290,6 +290,7 @@ int show_top(whom const& w, bool once) {
     std::setlocale(LC_CTYPE, "");
     past seen;
     bool written = false;
+    bool renewed = false;  // by the stream of now
     std::string wrong;
     auto const take = [&](std::string_view name, std::string_view data) {
         std::optional<std::vector<status>> fresh;
@@ -306,14 +307,17 @@ int show_top(whom const& w, bool once) {
         for (status& s : *fresh) seen.add(std::move(s));
         if (seen.empty()) return true;  // it has only just begun
         if (!write_page(seen, once, !written)) wrong = "cannot write it";
-        written = true;
+        written = renewed = true;
         return wrong.empty() && !once;
     };
     for (;;) {
+        renewed = false;
         auto const said = watch(*target, "/events", take);
         if (!wrong.empty()) return complain(wrong);
         if (once && written) return EXIT_SUCCESS;
         if (!said && said.error().gone && written) return EXIT_SUCCESS;
+        // As when we were stopped for a while, by Ctrl-Z. If nobody answers, the next renews nothing.
+        if (!said && said.error().late && renewed) continue;
         if (!said || said->status >= 300) return print_reply(*target, said);
         if (!written) return complain(other_version);
         // It was ended for those who may not look any more: who asks again is told so.

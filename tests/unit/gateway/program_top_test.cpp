@@ -97,6 +97,22 @@ TEST(ProgramTop, EndsWithTheGateway) {
     EXPECT_EQ(connections, 2);  // it looks whether it is gone
 }
 
+// As when whoever watches has stopped it for a while, by Ctrl-Z, and goes on. Real time: it is ten
+// seconds until that is taken for no answer.
+TEST(ProgramTop, AsksAgainWhenNothingHasComeForLong) {
+    std::atomic<int> connections{0};
+    scripted_server const gateway{[&connections](wire& w) {
+        (void)w.read_head();
+        int const which = ++connections;
+        if (which < 3)
+            w.send(std::string{stream_head} + history(static_cast<std::uint64_t>(which)));
+        if (which == 1) (void)w.read_to_end();
+    }};
+    ended const e = top(gateway);
+    EXPECT_EQ(e.status, 0) << e.said;
+    EXPECT_NE(e.said.find("configuration 2"), std::string::npos) << e.said;
+}
+
 TEST(ProgramTop, SaysSoWhenItMayNotLookAnyMore) {
     std::atomic<int> connections{0};
     scripted_server const gateway{[&connections](wire& w) {
