@@ -30,7 +30,8 @@
 //       opened; as many places are theirs, and nobody who comes meanwhile takes them. Doors are
 //       opened in turn, for one place each: also that of a tenant which has got room of its own
 //       stands behind those that wait for room in all, or tenants at their limit would have all of
-//       it among them.
+//       it among them. offered_ counts the places for which doors are being opened, and that they
+//       have not taken yet: none is opened for one of these, or it would lose its turn.
 //   I6  a tenant is destroyed after it was forgotten: idle, not held, and out of the map. Whoever
 //       keeps a pointer to one without the lock holds it.
 //   I7  the intake has places only while the scheduler is open and nobody waits, consumer or
@@ -415,9 +416,8 @@ reservation engine::reserve(door& d) noexcept {
     if (closing_ != closing::open) return reservation::closed;
     tenant& t = d.of();
     bool const fits = t.occupied < limits_.max_per_tenant;
-    bool const others = d.had_turn_ && !hungry_.empty();  // it is theirs
-    if (fits && (d.opening_ ? occupied_ < limits_.max_global && !others : has_spare_room())) {
-        d.had_turn_ = d.opening_;
+    if (fits && (d.offers_ != 0 || has_room_beside(d))) {
+        if (d.offers_ != 0) end_offer(d);
         take_place(t);
         return reservation::made;
     }
@@ -436,6 +436,17 @@ void engine::nobody_waits_at(door& d) noexcept {
     if (!std::exchange(d.tenant_full_, false)) --owed_;
 }
 
+// For a door that has been offered none: what is left when all that others are owed is put aside.
+bool engine::has_room_beside(door const& d) const noexcept {
+    std::size_t const others = owed_ - d.openers_;
+    return d.openers_ != 0 ? others == 0 && occupied_ < limits_.max_global : has_spare_room();
+}
+
+void engine::end_offer(door& d) noexcept {
+    --d.offers_;
+    --offered_;
+}
+
 // Its tenant has room.
 void engine::call(door& d) noexcept {
     d.tenant_full_ = false;
@@ -447,15 +458,17 @@ void engine::call(door& d) noexcept {
 door* engine::next_door(door* opened) noexcept {
     std::lock_guard const guard{lock()};
     if (opened != nullptr) {
-        opened->opening_ = false;
         --owed_;
+        if (opened->offers_ == opened->openers_) end_offer(*opened);  // it was not wanted
+        --opened->openers_;
         turns_.let_go(opened->of());
     }
-    bool const may_open = occupied_ < limits_.max_global || closing_ != closing::open;
+    bool const may_open = occupied_ + offered_ < limits_.max_global || closing_ != closing::open;
     door* const d = may_open ? hungry_.pop_front() : nullptr;
     if (d == nullptr) return nullptr;
-    d->opening_ = true;
-    d->had_turn_ = false;
+    ++d->openers_;
+    ++d->offers_;
+    ++offered_;
     turns::hold(d->of());
     return d;
 }

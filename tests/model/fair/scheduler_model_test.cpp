@@ -1,9 +1,13 @@
 // The scheduler explored: hand-off, cancel, stop, close and producers that wait, in one instant.
 // Payloads are blocks of memory: one that is lost is a leak, one that is had twice a double free;
 // their content is a cell: one that is seen too early is a race.
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <ranges>
 #include <utility>
+#include <vector>
 
 #include "rondo/core/spawn.hpp"
 #include "rondo/core/task.hpp"
@@ -182,6 +186,46 @@ TEST(FairModel, NobodyOvertakesAProducerThatWaits) {
         loop.run_ready();
         RONDO_CHECK_EXPECT(waits.ended() && !overtook);
     });
+}
+
+// All wait, of these tenants; then two consumers make room, one of them for one. As many are let in,
+// and the first ones, of a tenant each, are among them.
+void let_in_in_turn(std::vector<int> const& in_line, std::size_t places, std::size_t first,
+                    int fewer) {
+    EXPECT_HOLDS(
+        [&in_line, places, first] {
+            test::manual_loop loop;
+            queue q{room_for(places)};
+            for (std::size_t i = 0; i < places; ++i) RONDO_CHECK_EXPECT(q.enqueue(1, pack(1)));
+            std::vector<join_handle<enqueue_result<parcel>>> waiting;
+            for (int const tenant : in_line) waiting.push_back(spawn(loop, produce(q, tenant)));
+            loop.run_ready();
+            auto makes_room = [&q] { RONDO_CHECK_EXPECT(q.try_dequeue().has_value()); };
+            thread other{[&] {
+                for (std::size_t i = 1; i < places; ++i) makes_room();
+            }};
+            makes_room();
+            other.join();
+            loop.run_ready();
+            auto const is_in = [](auto const& one) { return one.ended(); };
+            RONDO_CHECK_EXPECT(std::ranges::count_if(waiting, is_in) == std::ptrdiff_t(places));
+            RONDO_CHECK_EXPECT(std::ranges::all_of(waiting | std::views::take(first), is_in));
+            q.close_immediate();
+            loop.run_ready();
+        },
+        fewer);
+}
+
+TEST(FairModel, TenantsWhoseProducersWaitAreLetInInTurnWhoeverMakesRoom) {
+    let_in_in_turn({2, 3, 4}, 2, 2, 0);
+}
+
+TEST(FairModel, NobodyTakesThePlaceThatTheDoorOfAnotherTenantIsOpenedFor) {
+    let_in_in_turn({2, 3, 2}, 2, 2, 0);
+}
+
+TEST(FairModel, ADoorMayBeOpenedAgainBeforeItsOpenerHasLeftIt) {
+    let_in_in_turn({2, 3, 4, 2, 4}, 4, 3, 1);
 }
 
 TEST(FairModel, CloseTellsAWaitingProducerWhoKeepsItsTask) {

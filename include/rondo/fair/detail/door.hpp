@@ -33,7 +33,7 @@ class door final : public wait_queue, public list_hook<door> {
 
     tenant& of() const noexcept { return tenant_; }
     // Somebody waits, or is being let in. Under the engine's lock.
-    bool is_awaited() const noexcept { return linked() || opening_; }
+    bool is_awaited() const noexcept { return linked() || openers_ != 0; }
     // Lets in whoever there is room for, but only one if others wait for room.
     void open() noexcept {
         serve([] {});
@@ -49,8 +49,9 @@ class door final : public wait_queue, public list_hook<door> {
     engine& engine_;
     tenant& tenant_;
     // Under the engine's lock:
-    bool opening_ = false;      // it is this one's turn to take a place
-    bool had_turn_ = false;     // and it has taken one
+    // How many open it: mostly one, but one may yet have to leave when it is its turn again.
+    std::uint32_t openers_ = 0;
+    std::uint32_t offers_ = 0;  // places that these have for it, and that it has not taken
     bool tenant_full_ = false;  // it waits for its own tenant, not for room in all
 };
 

@@ -174,10 +174,12 @@ class engine : public wait_queue {
     // For one who comes now: I5.
     bool has_spare_room() const noexcept { return occupied_ + owed_ < limits_.max_global; }
 
+    bool has_room_beside(door const& d) const noexcept;
     std::size_t room_for_intake() const noexcept;
     void open_intake() noexcept;
     void close_intake() noexcept;
     void collect(std::size_t places) noexcept;
+    void end_offer(door& d) noexcept;
     void call(door& d) noexcept;
     void expire(aftermath& after) noexcept;
     void forget(aftermath& after, int how_many) noexcept;
@@ -207,7 +209,8 @@ class engine : public wait_queue {
     time_point now_;
     cell<std::size_t> occupied_;  // what max_global counts; see tenant::occupied
     std::size_t live_ = 0;
-    std::size_t owed_ = 0;  // doors in hungry_, and those that are being opened
+    std::size_t owed_ = 0;     // doors in hungry_, and those that are being opened
+    std::size_t offered_ = 0;  // places of the latter that they have yet to take
     closing closing_ = closing::open;
     bool tell_watch_ = false;
     std::array<std::uint64_t, dispositions> ended_{};
