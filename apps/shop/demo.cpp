@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -32,6 +33,7 @@ using instant = std::chrono::steady_clock::time_point;
 
 constexpr auto longest_run = 100s;
 constexpr auto longest_chaos = 25s;
+constexpr auto longest_farewell = 10s;
 constexpr char const* flavours[] = {"chocolate", "lemon", "mint", "pistachio", "vanilla"};
 
 // One of the processes of the demo.
@@ -62,7 +64,11 @@ class demo {
         }
         show(true);
         for (member& m : members_) m.process->signal(SIGTERM);
-        for (member& m : members_) (void)m.process->end(SIGTERM);
+        instant const until = now() + longest_farewell;  // for all: they end side by side
+        for (member& m : members_) {
+            auto const left = std::chrono::duration_cast<std::chrono::milliseconds>(until - now());
+            (void)m.process->end(SIGTERM, std::max(left, 0ms));
+        }
         return verdict();
     }
 
