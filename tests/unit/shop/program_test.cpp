@@ -316,18 +316,18 @@ TEST(ShopProgram, ADemoShowsWhatWaitsAndEndsWithAVerdict) {
     EXPECT_NE(demo.said.find("6 of 6 orders came to their end"), std::string::npos) << demo.said;
 }
 
-// It is started again when the demo has killed it; this one has fallen by itself.
+// Whom the demo has killed is started again; this one has fallen by itself. Which one it is depends
+// on whom the demo has killed by then: it begins before the first line.
 TEST(ShopProgram, ADemoEndsAtOnceWhenAMemberCrashesAlsoAmongKills) {
     rondo::test::child_process demo{{SHOP_PROGRAM, "demo", "--chaos"}};
     (void)demo.read_until(" queued, ");
     std::string const p = std::to_string(demo.pid());
     std::ifstream children{"/proc/" + p + "/task/" + p + "/children"};
-    pid_t gateway = 0;
-    pid_t robot = 0;
-    ASSERT_TRUE(children >> gateway >> robot);
-    ::kill(robot, SIGSEGV);
+    pid_t member = 0;
+    ASSERT_TRUE(children >> member);
+    ASSERT_EQ(::kill(member, SIGSEGV), 0);
     EXPECT_EQ(demo.wait(), 2);
-    EXPECT_NE(demo.said().find("robot-0 has ended with status "), std::string::npos) << demo.said();
+    EXPECT_NE(demo.said().find(" has ended with status "), std::string::npos) << demo.said();
 }
 
 TEST(ShopVerify, FindsWhatIsWrong) {
