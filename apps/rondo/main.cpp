@@ -316,7 +316,8 @@ int show_top(whom const& w, bool once) {
         if (!wrong.empty()) return complain(wrong);
         if (once && written) return EXIT_SUCCESS;
         if (!said && said.error().gone && written) return EXIT_SUCCESS;
-        // As when we were stopped for a while, by Ctrl-Z. If nobody answers, the next renews nothing.
+        // As when we were stopped for a while, by Ctrl-Z. If nobody answers, the next renews
+        // nothing.
         if (!said && said.error().late && renewed) continue;
         if (!said || said->status >= 300) return print_reply(*target, said);
         if (!written) return complain(other_version);

@@ -188,8 +188,8 @@ TEST(FairModel, NobodyOvertakesAProducerThatWaits) {
     });
 }
 
-// All wait, of these tenants; then two consumers make room, one of them for one. As many are let in,
-// and the first ones, of a tenant each, are among them.
+// All wait, of these tenants; then two consumers make room, one of them for one. As many are let
+// in, and the first ones, of a tenant each, are among them.
 void let_in_in_turn(std::vector<int> const& in_line, std::size_t places, std::size_t first,
                     int fewer) {
     EXPECT_HOLDS(

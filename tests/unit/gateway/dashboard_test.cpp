@@ -183,16 +183,16 @@ TEST_F(Dashboard, ShowsWhatChangesAsTextInLightAndDarkAndOnAPhone) {
 
 // A browser asks again by itself only if it gets no answer; one that says no is the end for it.
 TEST_F(Dashboard, AsksAgainWhenThereIsNoRoomForIt) {
-    std::vector<test::wire> watching;
+    std::vector<test::wire> others;
     for (std::size_t i = 0; i < admin::most_watchers; ++i) {
-        watching.push_back(test::wire::to(server.addresses().at(0).port()));
-        watching.back().send("GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n");
-        EXPECT_NE(watching.back().read_head().find(" 200 "), std::string::npos);
+        others.push_back(test::wire::to(server.addresses().at(0).port()));
+        others.back().send("GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        EXPECT_NE(others.back().read_head().find(" 200 "), std::string::npos);
     }
     test::chromium browser{RONDO_CHROMIUM};
     browser.open(url);
     ASSERT_TRUE(browser.becomes(text_of("state") + " === 'no answer'"));
-    watching.clear();
+    others.clear();
     EXPECT_TRUE(browser.becomes(text_of("state") + " === 'running'"));
 }
 

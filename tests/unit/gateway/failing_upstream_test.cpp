@@ -387,12 +387,12 @@ TEST(Proxy, DoesNotCountTheTimeThatABodyTakesAgainstTheUpstream) {
         w.send(ok);
         (void)w.read_to_end();
     }};
-    running r{forwarding_to(quoted(up), "timeouts = { response = '300ms' }\n")};
+    running r{forwarding_to(quoted(up), "timeouts = { response = '1s' }\n")};
     wire w = r.connect();
     w.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 8\r\n\r\n");
     for (int i = 0; i < 8; ++i) {
         // real time: what is slow here is the client.
-        std::this_thread::sleep_for(std::chrono::milliseconds{100});
+        std::this_thread::sleep_for(std::chrono::milliseconds{200});
         w.send("x");
     }
     EXPECT_EQ(body_of(w.read_message()), "ok");

@@ -40,7 +40,7 @@ TEST(Pause, ATunnelThatIsSilentEndsOnBothSides) {
             if (auto told = go.blocking_acquire()) told->forget();
         }};
         running r{
-            forwarding_to(quoted(up), "timeouts = { " + std::string{shorter} + " = '300ms' }\n")};
+            forwarding_to(quoted(up), "timeouts = { " + std::string{shorter} + " = '1s' }\n")};
         wire w = r.connect();
         w.send(upgrade);
         EXPECT_EQ(status_of(w.read_head()), "101");
@@ -59,14 +59,14 @@ TEST(Pause, AnAnswerIsNotCutOffWhileItComesThoughNothingOfTheBodyIsTaken) {
     scripted_server up{[&](wire& w) {
         (void)w.read_head();
         w.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
-        for (int i = 0; i < 15; ++i) {
-            std::this_thread::sleep_for(100ms);
+        for (int i = 0; i < 10; ++i) {
+            std::this_thread::sleep_for(300ms);
             w.send("5\r\npiece\r\n");
         }
         w.send("0\r\n\r\n");
         if (auto told = go.blocking_acquire()) told->forget();
     }};
-    running r{forwarding_to(quoted(up), "timeouts = { response = '500ms' }\n")};
+    running r{forwarding_to(quoted(up), "timeouts = { response = '2s' }\n")};
     wire w = r.connect();
     w.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: " + std::to_string(body.size()) +
            "\r\n\r\n");
@@ -88,11 +88,11 @@ TEST(Pause, AnAnswerIsNotCutOffWhileTheClientSendsThoughItTakesNothing) {
         w.send(much);
         (void)w.read_to_end();
     }};
-    running r{forwarding_to(quoted(up), "timeouts = { idle = '500ms' }\n")};
+    running r{forwarding_to(quoted(up), "timeouts = { idle = '2s' }\n")};
     wire w = r.connect();
     w.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 16\r\n\r\nb");
     for (int i = 0; i < 15; ++i) {
-        std::this_thread::sleep_for(100ms);
+        std::this_thread::sleep_for(200ms);
         w.send("b");
     }
     (void)w.read_head();
