@@ -23,12 +23,13 @@
 //                       printed first
 //   deadlines           as over_2, with deadlines of 25 ms, a third of the line: how many were told
 //                       that theirs had passed, and how late; of ours, which alone know deadlines
-//   evicted             one tenant has all places and all of the line, and another sends a request
-//                       on a new connection, 1000 times: how long after that the one has its
-//                       answer whose place it takes; of ours with turns, which alone evicts
 //   spike               the quiet load, and for half a second 10 times what the upstream can do, of
 //                       all 21 tenants; it has settled when of the 64 quiet requests that follow
 //                       (0.1 s) at most one takes longer than 92 ms, twice the p99 of the service
+//   evicted             one tenant has all places and all of the line, and another sends a request
+//                       on a new connection, 1000 times: how long after that the one has its
+//                       answer whose place it takes; of ours with turns, which alone evicts, and
+//                       the last one, as it leaves all places taken
 //
 //   turns hot_100 rondo quiet_p50=..ms quiet_p99=..ms worst_tenant_p99=..ms refused_quiet=..
 //         served=../s refusal_p50=..ms refusal_p99=..ms evicted=.. eviction_p99=..ms
@@ -152,8 +153,8 @@ class measurement {
         if (scenario == "over_2") over(scenario, {alike(2), seconds, 250ms});
         if (scenario == "over_10") over(scenario, {alike(10), seconds, 250ms});
         if (scenario == "deadlines" && is_ours()) deadlines(scenario, {alike(2), seconds, 25ms});
-        if (scenario == "evicted" && name_ == "rondo") evicted(scenario);
         if (scenario == "spike") spike(scenario);
+        if (scenario == "evicted" && name_ == "rondo") evicted(scenario);
     }
 
   private:
@@ -278,7 +279,7 @@ int main(int argc, char** argv) {
         serve_upstream(static_cast<std::uint16_t>(std::atoi(argv[2])), {terms.slots, service});
     }
     std::vector<std::string> const scenarios{"alone",   "hot_100",   "hot_1000", "over_2",
-                                             "over_10", "deadlines", "evicted",  "spike"};
+                                             "over_10", "deadlines", "spike",    "evicted"};
     for (int i = 1; i < argc; ++i) {
         if (known(argv[i], scenarios)) continue;
         std::printf("turns: there is no %s\n", argv[i]);
