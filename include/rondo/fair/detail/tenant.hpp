@@ -165,8 +165,6 @@ class tenant : public timer_node, public list_hook<tenant> {
     // What the limits count: queued, handed to a consumer that has not taken it yet, and promised
     // to producers that wait.
     std::size_t occupied = 0;
-    // The cost of what is held back and not accepted yet; see engine::occupy().
-    std::uint64_t promised = 0;
     std::uint32_t collected = 0;   // tasks out of the intake; see keyed_tenant::left
     door* waiting_room = nullptr;  // of producers, once one has waited
     struct {
@@ -175,8 +173,10 @@ class tenant : public timer_node, public list_hook<tenant> {
         bool listed = false;
     } rank;  // for ranking
 
-    std::size_t in_flight = 0;  // of a gate: permits that it has
-    filing filed;               // for load_heap
+    std::size_t in_flight = 0;   // of a gate: permits that it has
+    std::uint64_t promised = 0;  // the cost of what is held back and not accepted yet;
+                                 // see engine::occupy()
+    filing filed;                // for load_heap
     struct {
         tenant* above = nullptr;
         tenant* beside = nullptr;
