@@ -35,9 +35,8 @@ struct io_call {
 // wrapper of theirs, which in some versions of Asio names no executor.
 template <class Initiation>
 auto const& innermost(Initiation const& i) noexcept {
-    if constexpr (requires { typename Initiation::executor_type; }) {
-        return i;
-    } else if constexpr (requires { i.initiation_; }) {
+    constexpr bool knows = requires { typename Initiation::executor_type; };
+    if constexpr (!knows && requires { i.initiation_; }) {
         return innermost(i.initiation_);
     } else {
         return i;
